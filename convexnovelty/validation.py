@@ -1,0 +1,145 @@
+"""What every public door checks of its arguments, with one wording for all of them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexnovelty.errors import InputError
+
+__all__ = ["Array", "fraction", "integer", "nonnegative", "number", "points", "positive", "square", "symmetric", "vector"]
+
+Array = NDArray[np.float64]
+
+SYMMETRY_TOLERANCE = 1e-8  # relative to the largest entry: what rounding in a product K = X X' can leave
+
+
+def _numeric(value: Any, name: str) -> Array:
+    """``value`` as a float64 array of its own shape, or an error that says which kind it is."""
+    if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):
+        value = value.to_numpy()
+    if hasattr(value, "toarray") and hasattr(value, "nnz"):
+        raise InputError(f"{name}: a sparse matrix of shape {value.shape} was given where a dense array is needed; pass {name}.toarray()")
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InputError(f"{name}: {int(np.ma.count_masked(value))} entries are masked; drop or fill these rows first")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{name}: not a rectangular array ({error}); give rows of equal length") from error
+    if array.dtype.kind == "c":
+        raise InputError(f"{name}: complex numbers (dtype {array.dtype}) were found; give real numbers")
+    if array.dtype.kind == "O":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name}: entries that are not numbers were found ({error}); give real numbers") from error
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name}: entries of type {array.dtype} were found; give real numbers")
+    # Integers are converted before any product, since uint8 arithmetic wraps around.
+    return np.asarray(array, dtype=np.float64)
+
+
+def _finite(array: Array, name: str) -> Array:
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        place = f"row {where[0]}, column {where[1]}" if len(where) == 2 else f"position {', '.join(map(str, where))}"
+        raise InputError(f"{name}: {array[where]} was found at {place}; drop or fill it first (all entries must be finite)")
+    return array
+
+
+def points(X: Any, name: str = "X", *, minimum: int = 1) -> Array:
+    """Rows of points as a dense float64 array of shape (n, p).
+
+    Raises InputError for anything that is not a finite real matrix with at least ``minimum`` rows.
+    """
+    array = _numeric(X, name)
+    if array.ndim != 2:
+        hint = f"{name}.reshape(-1, 1) for one feature" if array.ndim == 1 else "one row a point"
+        raise InputError(f"{name}: shape {array.shape} was found; give a matrix of shape (points, features), {hint}")
+    if array.shape[0] < minimum or array.shape[1] < 1:
+        raise InputError(f"{name}: shape {array.shape} was found; at least {minimum} row(s) and one column are needed")
+    return _finite(array, name)
+
+
+def vector(v: Any, name: str, size: int | None = None) -> Array:
+    """A vector as a float64 array of shape (size,); a single row or column is ravelled, a matrix refused."""
+    array = _numeric(v, name)
+    if array.ndim == 0 or (array.ndim >= 2 and max(array.shape) != array.size):
+        raise InputError(f"{name}: shape {array.shape} was found; give a vector" + (f" of length {size}" if size else ""))
+    array = array.ravel()
+    if size is not None and array.size != size:
+        raise InputError(f"{name}: length {array.size} was found where {size} is needed")
+    return _finite(array, name)
+
+
+def square(S: Any, name: str, size: int | None = None) -> Array:
+    """A square float64 matrix."""
+    array = _numeric(S, name)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
+        raise InputError(f"{name}: shape {array.shape} was found; give a square matrix")
+    if size is not None and array.shape[0] != size:
+        raise InputError(f"{name}: shape {array.shape} was found where ({size}, {size}) is needed")
+    return _finite(array, name)
+
+
+def symmetric(S: Any, name: str, size: int | None = None) -> Array:
+    """A symmetric float64 matrix; asymmetry beyond rounding is refused, what rounding left is averaged out."""
+    array = square(S, name, size)
+    scale = float(np.abs(array).max())
+    skew = float(np.abs(array - array.T).max())
+    if skew > SYMMETRY_TOLERANCE * scale:
+        i, j = (int(k) for k in np.unravel_index(int(np.abs(array - array.T).argmax()), array.shape))
+        raise InputError(
+            f"{name}: not symmetric, entry ({i}, {j}) is {array[i, j]:.6g} and entry ({j}, {i}) is {array[j, i]:.6g}; "
+            f"give a symmetric matrix, for example ({name} + {name}.T) / 2"
+        )
+    return np.asarray((array + array.T) / 2.0)
+
+
+def number(x: Any, name: str) -> float:
+    """A finite real number as a float."""
+    if isinstance(x, np.ndarray) and x.size == 1 and x.dtype.kind in "biuf":
+        x = x.item()
+    if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Real):
+        raise InputError(f"{name}: {x!r} was found; give a real number")
+    value = float(x)
+    if not math.isfinite(value):
+        raise InputError(f"{name}: {value} was found; give a finite number")
+    return value
+
+
+def nonnegative(x: Any, name: str) -> float:
+    """A finite number that is at least zero."""
+    value = number(x, name)
+    if value < 0:
+        raise InputError(f"{name}: {value:.6g} was found; give a number that is not negative")
+    return value
+
+
+def positive(x: Any, name: str) -> float:
+    """A finite number above zero."""
+    value = number(x, name)
+    if value <= 0:
+        raise InputError(f"{name}: {value:.6g} was found; give a number above zero")
+    return value
+
+
+def fraction(x: Any, name: str, *, zero: bool = False, one: bool = False) -> float:
+    """A number between 0 and 1; ``zero`` and ``one`` say whether that end belongs to the interval."""
+    value = number(x, name)
+    interval = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
+    if value < 0 or value > 1 or (value == 0 and not zero) or (value == 1 and not one):
+        raise InputError(f"{name}: {value:.12g} was found; give a number in {interval}")
+    return value
+
+
+def integer(x: Any, name: str, minimum: int | None = None) -> int:
+    """A whole number that is at least ``minimum``."""
+    value = number(x, name)
+    if value != int(value) or (minimum is not None and value < minimum):
+        raise InputError(f"{name}: {x!r} was found; give a whole number" + (f" of at least {minimum}" if minimum is not None else ""))
+    return int(value)
