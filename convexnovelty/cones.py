@@ -1,0 +1,247 @@
+r"""The cones of a conic program: sizes, membership, duality and arithmetic, written once for every caller.
+
+Rows are ordered as CVXPY hands them to Clarabel: zero, nonnegative, second-order :math:`\|x\| \le t` as
+:math:`(t, x)`, semidefinite as the upper triangle by columns with off-diagonal entries times :math:`\sqrt2` (so that
+inner products are kept), exponential :math:`y e^{x/y} \le z` as :math:`(x, y, z)`, and power
+:math:`\prod x_i^{\alpha_i} \ge |z|` as :math:`(x_1, \dots, z)`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from convexnovelty._lazy import cp
+from convexnovelty.validation import Array
+
+__all__ = ["Block", "Cones", "svec", "svec_map"]
+
+
+class Block(NamedTuple):
+    """Consecutive rows that belong to one cone; ``parameter`` is a matrix order or a tuple of exponents."""
+
+    kind: str
+    rows: slice
+    parameter: Any = None
+
+
+@lru_cache(maxsize=64)
+def _triangle(order: int) -> tuple[Array, Array]:
+    """Row and column of each entry of the upper triangle, column by column."""
+    columns, rows = np.tril_indices(order)
+    return rows, columns
+
+
+@lru_cache(maxsize=64)
+def svec_map(order: int) -> sp.csc_array:
+    r"""The matrix :math:`T` with :math:`\mathrm{vec}(S) = T\,\mathrm{svec}(S)`, columns first; :math:`T'T = I`."""
+    rows, columns = _triangle(order)
+    where = np.arange(rows.size)
+    weight = np.where(rows == columns, 0.5, math.sqrt(0.5))
+    entries = np.concatenate([weight, weight])
+    position = np.concatenate([columns * order + rows, rows * order + columns])
+    return sp.csc_array((entries, (position, np.concatenate([where, where]))), shape=(order * order, rows.size))
+
+
+def svec(matrix: Array) -> Array:
+    """The scaled upper triangle of a symmetric matrix."""
+    rows, columns = _triangle(matrix.shape[0])
+    return np.asarray(matrix[rows, columns] * np.where(rows == columns, 1.0, math.sqrt(2.0)))
+
+
+def smat(values: Array, order: int) -> Array:
+    """The symmetric matrix whose scaled upper triangle is given."""
+    return np.asarray((svec_map(order) @ values).reshape(order, order))
+
+
+@dataclass(frozen=True)
+class Cones:
+    """A product of cones, by the number of rows of each.
+
+    ``second_order`` holds sizes, ``semidefinite`` matrix orders, ``exponential`` a count and ``power`` the exponents
+    of each power cone (they sum to one; two of them make the three-dimensional cone).
+    """
+
+    zero: int = 0
+    nonnegative: int = 0
+    second_order: tuple[int, ...] = ()
+    semidefinite: tuple[int, ...] = ()
+    exponential: int = 0
+    power: tuple[tuple[float, ...], ...] = ()
+
+    @classmethod
+    def from_dimensions(cls, dims: Any) -> Cones:
+        """From the ``dims`` entry of CVXPY's canonical data."""
+        plain = tuple((float(a), 1.0 - float(a)) for a in getattr(dims, "p3d", ()))
+        many = tuple(tuple(float(a) for a in exponents) for exponents in getattr(dims, "pnd", ()))
+        return cls(
+            int(dims.zero),
+            int(dims.nonneg),
+            tuple(int(k) for k in dims.soc),
+            tuple(int(k) for k in dims.psd),
+            int(dims.exp),
+            plain + many,
+        )
+
+    @classmethod
+    def from_blocks(cls, blocks: list[Block]) -> Cones:
+        """From blocks in the package's order of kinds."""
+        return cls(
+            sum(b.rows.stop - b.rows.start for b in blocks if b.kind == "zero"),
+            sum(b.rows.stop - b.rows.start for b in blocks if b.kind == "nonnegative"),
+            tuple(b.rows.stop - b.rows.start for b in blocks if b.kind == "second_order"),
+            tuple(b.parameter for b in blocks if b.kind == "semidefinite"),
+            sum(b.kind == "exponential" for b in blocks),
+            tuple(b.parameter for b in blocks if b.kind == "power"),
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        """The cones one by one, with their rows; zero and nonnegative rows come as one block each."""
+        start = 0
+        plan: list[tuple[str, int, Any]] = [("zero", self.zero, None), ("nonnegative", self.nonnegative, None)]
+        plan += [("second_order", size, size) for size in self.second_order]
+        plan += [("semidefinite", k * (k + 1) // 2, k) for k in self.semidefinite]
+        plan += [("exponential", 3, None)] * self.exponential
+        plan += [("power", len(exponents) + 1, exponents) for exponents in self.power]
+        for kind, size, parameter in plan:
+            if size:
+                yield Block(kind, slice(start, start + size), parameter)
+                start += size
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return sum(block.rows.stop - block.rows.start for block in self.blocks())
+
+    def clarabel(self) -> list[Any]:
+        """The cones as the solver Clarabel wants them."""
+        import clarabel
+
+        make: dict[str, Callable[[Block], Any]] = {
+            "zero": lambda b: clarabel.ZeroConeT(b.rows.stop - b.rows.start),
+            "nonnegative": lambda b: clarabel.NonnegativeConeT(b.rows.stop - b.rows.start),
+            "second_order": lambda b: clarabel.SecondOrderConeT(b.parameter),
+            "semidefinite": lambda b: clarabel.PSDTriangleConeT(b.parameter),
+            "exponential": lambda b: clarabel.ExponentialConeT(),
+            "power": lambda b: (
+                clarabel.PowerConeT(b.parameter[0])
+                if len(b.parameter) == 2
+                else clarabel.GenPowerConeT(list(b.parameter), 1)
+            ),
+        }
+        return [make[block.kind](block) for block in self.blocks()]
+
+    def lower_to_upper(self) -> Array:
+        """The permutation that brings rows with lower triangles (the order of SCS) to this package's order."""
+        order = np.arange(self.size)
+        for block in self.blocks():
+            if block.kind == "semidefinite":
+                k = block.parameter
+                columns, rows = np.triu_indices(k)  # lower triangle by columns: entry (rows, columns), rows >= columns
+                place = np.empty((k, k), dtype=int)
+                place[columns, rows] = np.arange(rows.size)
+                first, second = _triangle(k)
+                order[block.rows] = block.rows.start + place[first, second]
+        return order
+
+    # -- membership in CVXPY -----------------------------------------------------------------------------------------
+
+    def constraints(self, expression: cp.Expression, *, dual: bool = False) -> list[Any]:
+        r"""CVXPY constraints for ``expression`` in the cone, or in its dual.
+
+        The exponential and power cones are not their own duals:
+        :math:`(u,v,w) \in K_{\exp}^* \iff (-v, -u, e\,w) \in K_{\exp}` and
+        :math:`(u, w) \in K_\alpha^* \iff (u_i/\alpha_i, w) \in K_\alpha`.
+        """
+        found: list[Any] = []
+        cones: dict[int, list[int]] = {}
+        triples: list[int] = []
+        for kind, rows, parameter in self.blocks():
+            part = expression[rows]
+            if kind == "zero" and not dual:
+                found.append(part == 0)
+            elif kind == "nonnegative":
+                found.append(part >= 0)
+            elif kind == "second_order":
+                cones.setdefault(parameter, []).append(rows.start)
+            elif kind == "semidefinite":
+                found.append(cp.reshape(svec_map(parameter) @ part, (parameter, parameter), order="F") >> 0)
+            elif kind == "exponential":
+                triples.append(rows.start)
+            elif kind == "power":
+                weights = np.array(parameter)
+                first = part[:-1] / weights if dual else part[:-1]
+                if len(parameter) == 2:
+                    found.append(cp.PowCone3D(first[0], first[1], part[-1], parameter[0]))
+                else:
+                    found.append(cp.PowConeND(first, part[-1], weights))
+        for size, starts in cones.items():
+            # One constraint for all cones of a size: CVXPY then compiles them together.
+            first = expression[np.array(starts)]
+            if size == 1:
+                found.append(first >= 0)
+                continue
+            rest = np.array([[start + 1 + i for start in starts] for i in range(size - 1)])
+            found.append(cp.SOC(first, cp.reshape(expression[rest.ravel()], rest.shape, order="C"), axis=0))
+        if triples:
+            x, y, z = (expression[np.array(triples) + i] for i in range(3))
+            found.append(cp.ExpCone(-y, -x, math.e * z) if dual else cp.ExpCone(x, y, z))
+        return found
+
+    # -- membership in numbers ---------------------------------------------------------------------------------------
+
+    def violations(self, values: Array, *, dual: bool = False) -> Array:
+        """For each block an upper bound on the distance from the cone (or its dual) that vanishes on the cone."""
+        return np.array([_distance(block, values[block.rows], dual) for block in self.blocks()])
+
+
+def _distance(block: Block, v: Array, dual: bool) -> float:
+    if block.kind == "zero":
+        return 0.0 if dual else float(np.linalg.norm(v))
+    if block.kind == "nonnegative":
+        return float(np.linalg.norm(np.minimum(v, 0.0)))
+    if block.kind == "second_order":
+        return float(max(np.linalg.norm(v[1:]) - v[0], 0.0))
+    if block.kind == "semidefinite":
+        eigenvalues = np.linalg.eigvalsh(smat(v, block.parameter))
+        return float(np.linalg.norm(np.minimum(eigenvalues, 0.0)))
+    if block.kind == "exponential":
+        return _exponential_distance(*((-v[1], -v[0], math.e * v[2]) if dual else v))
+    weights = np.array(block.parameter)
+    return _power_distance(v[:-1] / weights if dual else v[:-1], abs(v[-1]), weights)
+
+
+def _exponential_distance(x: float, y: float, z: float) -> float:
+    """Distance to the nearest of four explicit points of the exponential cone."""
+    candidates = [math.hypot(max(x, 0.0), y, min(z, 0.0))]  # the face y = 0, x <= 0 <= z
+    height, level = max(y, 0.0), max(z, 0.0)
+    if height > 0:
+        with np.errstate(over="ignore"):
+            candidates.append(max(float(height * np.exp(x / height)) - z, 0.0))
+        if level > 0:
+            candidates.append(math.hypot(max(x - height * math.log(level / height), 0.0), z - level))
+    if x < 0 and level > 0 and y < 0:
+        candidates.append(math.hypot(y, z - level))
+    return min(candidates)
+
+
+def _power_distance(x: Array, z: float, weights: Array) -> float:
+    """Distance to the nearest of the points of the power cone that differ in one coordinate."""
+    base = np.maximum(x, 0.0)
+    negative = float(np.linalg.norm(base - x))
+    reach = float(np.prod(base**weights))
+    if z <= reach:
+        return negative
+    candidates = [math.hypot(negative, z - reach)]
+    for i, weight in enumerate(weights):
+        others = float(np.prod(np.delete(base, i) ** np.delete(weights, i)))
+        if others > 0:
+            with np.errstate(over="ignore"):
+                candidates.append(math.hypot(negative, float((z / others) ** (1.0 / weight)) - base[i]))
+    return min(candidates)

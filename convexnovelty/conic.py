@@ -1,0 +1,267 @@
+r"""Conic programs as arrays: the compiled form of a problem, its residuals and its dual, by our own arithmetic.
+
+A program is :math:`\min \tfrac12 x'Px + c'x` subject to :math:`Ax + s = b,\ s \in K`, which is what CVXPY hands to
+Clarabel. Everything that the checker says about a point (feasibility, stationarity, complementarity, gap) is computed
+here from these arrays, never taken from a solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from convexnovelty._lazy import cp
+from convexnovelty.cones import Block, Cones
+from convexnovelty.validation import Array
+
+__all__ = ["Cones", "ConicProgram", "ConicSolution", "Equilibration", "Residuals"]
+
+LOWER_TRIANGLE_SOLVERS = ("SCS", "DIFFCP")
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """How far a primal-dual point is from optimal, absolute and relative to one plus the size of the terms compared.
+
+    ``primal``: :math:`Ax + s - b`; ``cone``: distance of :math:`s` from :math:`K`; ``dual``: :math:`Px + A'z + c`;
+    ``dual_cone``: distance of :math:`z` from :math:`K^*`; ``gap``: :math:`x'Px + c'x + b'z`; ``complementarity``:
+    :math:`s'z`. ``absolute`` holds the same six before division.
+    """
+
+    primal: float
+    cone: float
+    dual: float
+    dual_cone: float
+    gap: float
+    complementarity: float
+    absolute: Mapping[str, float]
+
+    @property
+    def worst(self) -> float:
+        """The largest of the relative residuals; NaN if any of them is."""
+        return float(
+            np.max([self.primal, self.cone, self.dual, self.dual_cone, self.gap, self.complementarity])
+        )
+
+    @classmethod
+    def of_model(cls, problem: cp.Problem) -> Residuals:
+        """What a solved CVXPY problem itself shows, for solvers whose canonical point is not to be had.
+
+        Constraint violations, and complementarity of the multipliers of inequalities; no stationarity.
+        """
+        violation, products = 0.0, 0.0
+        value = problem.value if isinstance(problem.value, float) else float(np.asarray(problem.value))
+        for constraint in problem.constraints:
+            violation = max(violation, float(np.max(np.abs(constraint.violation()), initial=0.0)))
+            dual = getattr(constraint, "dual_value", None)
+            if isinstance(constraint, cp.constraints.Inequality) and dual is not None:
+                slack = np.asarray(constraint.expr.value, dtype=float)
+                products += abs(float(np.sum(slack * np.asarray(dual, dtype=float))))
+        scale = 1.0 + abs(value)
+        absolute = {"cone": violation, "complementarity": products}
+        return cls(0.0, violation / scale, 0.0, 0.0, 0.0, products / scale, absolute)
+
+
+@dataclass(frozen=True)
+class ConicSolution:
+    """What Clarabel returned for a program: a point, or a certificate that there is none."""
+
+    status: str
+    x: Array
+    z: Array
+    s: Array
+
+
+@dataclass(frozen=True)
+class Equilibration:
+    r"""Scales between a program and its equilibrated form: :math:`x = D \hat x`, :math:`z = E \hat z`, and the
+    objective is ``objective`` times the scaled one."""
+
+    columns: Array
+    rows: Array
+    objective: float
+
+
+@dataclass(frozen=True)
+class ConicProgram:
+    r"""The arrays of :math:`\min \tfrac12 x'Px + c'x + d` subject to :math:`Ax + s = b,\ s \in K`.
+
+    ``P`` is None for a linear objective; ``offset`` is the constant :math:`d`, which no solver sees.
+    """
+
+    c: Array
+    A: sp.csr_array
+    b: Array
+    cones: Cones
+    P: sp.csr_array | None = None
+    offset: float = 0.0
+
+    @classmethod
+    def from_problem(cls, problem: cp.Problem) -> ConicProgram:
+        """Compile a CVXPY problem; a maximisation comes out as the minimisation of its negative."""
+        data, _, _ = problem.get_problem_data("CLARABEL")
+        return cls.from_data(data)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any], solver: str = "CLARABEL") -> ConicProgram:
+        """From CVXPY's canonical data for a conic solver.
+
+        SCS wants lower triangles where Clarabel wants upper ones: the rows are brought to one order.
+        """
+        cones = Cones.from_dimensions(data["dims"])
+        A, b = sp.csr_array(data["A"]), np.asarray(data["b"], dtype=float)
+        if solver.upper() in LOWER_TRIANGLE_SOLVERS:
+            order = cones.lower_to_upper()
+            A, b = A[order], b[order]
+        P = data.get("P")
+        offset = 0.0
+        if "param_prob" in data:
+            offset = float(data["param_prob"].apply_parameters(quad_obj=P is not None)[-3])
+        return cls(np.asarray(data["c"], dtype=float), A, b, cones, None if P is None else sp.csr_array(P), offset)
+
+    def from_solver_order(self, values: Array, solver: str) -> Array:
+        """A solver's slack or multiplier with its rows in this program's order."""
+        return values[self.cones.lower_to_upper()] if solver.upper() in LOWER_TRIANGLE_SOLVERS else values
+
+    # -- points ------------------------------------------------------------------------------------------------------
+
+    def residuals(self, x: Array, z: Array, s: Array | None = None) -> Residuals:
+        r"""Optimality residuals of a primal point and a multiplier; without ``s`` the slack is :math:`b - Ax`."""
+        image = self.A @ x
+        s = self.b - image if s is None else s
+        curvature = np.zeros_like(x) if self.P is None else self.P @ x
+        pull = self.A.T @ z
+        quadratic, linear, value = float(x @ curvature), float(self.c @ x), float(self.b @ z)
+        norm = np.linalg.norm
+        absolute = {
+            "primal": float(norm(image + s - self.b)),
+            "cone": float(norm(self.cones.violations(s))),
+            "dual": float(norm(curvature + pull + self.c)),
+            "dual_cone": float(norm(self.cones.violations(z, dual=True))),
+            "gap": abs(quadratic + linear + value),
+            "complementarity": abs(float(s @ z)),
+        }
+        rows = 1.0 + max(float(norm(image)), float(norm(s)), float(norm(self.b)))
+        columns = 1.0 + max(float(norm(curvature)), float(norm(pull)), float(norm(self.c)))
+        terms = 1.0 + max(abs(quadratic), abs(linear), abs(value))
+        scale = {
+            "primal": rows,
+            "cone": rows,
+            "dual": columns,
+            "dual_cone": 1.0 + float(norm(z)),
+            "gap": terms,
+            "complementarity": terms,
+        }
+        return Residuals(**{name: absolute[name] / scale[name] for name in absolute}, absolute=absolute)
+
+    def objective(self, x: Array) -> float:
+        """The objective at ``x``, with the constant."""
+        return float(self.c @ x + self.offset + (0.0 if self.P is None else 0.5 * (x @ (self.P @ x))))
+
+    def solve(self, **settings: Any) -> ConicSolution:
+        """Hand the arrays to Clarabel; ``settings`` are its own (``tol_gap_abs``, ...)."""
+        import clarabel
+
+        options = clarabel.DefaultSettings()
+        options.verbose = False
+        for name, value in settings.items():
+            setattr(options, name, value)
+        size = self.c.size
+        P = sp.csc_array((size, size)) if self.P is None else sp.csc_array(sp.triu(self.P))
+        A = sp.csc_array(self.A)
+        A.sort_indices()
+        found = clarabel.DefaultSolver(
+            sp.csc_matrix(P), self.c, sp.csc_matrix(A), self.b, self.cones.clarabel(), options
+        ).solve()
+        return ConicSolution(str(found.status), np.array(found.x), np.array(found.z), np.array(found.s))
+
+    # -- the dual ----------------------------------------------------------------------------------------------------
+
+    def dual_problem(self) -> tuple[cp.Problem, dict[str, cp.Variable]]:
+        r"""The conic dual :math:`\max -\tfrac12 x'Px - b'z + d` subject to :math:`Px + A'z + c = 0,\ z \in K^*`.
+
+        Returns the problem and its variables: ``z``, and ``x`` where the objective is quadratic.
+        """
+        z = cp.Variable(self.b.size, name="z")
+        variables = {"z": z}
+        value = -(self.b @ z) + self.offset
+        pull = self.A.T @ z + self.c
+        if self.P is not None and self.P.nnz:
+            variables["x"] = x = cp.Variable(self.c.size, name="x")
+            value = value - 0.5 * cp.quad_form(x, cp.psd_wrap(self.P))
+            pull = pull + self.P @ x
+        return cp.Problem(cp.Maximize(value), [pull == 0, *self.cones.constraints(z, dual=True)]), variables
+
+    # -- scaling -----------------------------------------------------------------------------------------------------
+
+    def equilibrated(self, sweeps: int = 12) -> tuple[ConicProgram, Equilibration]:
+        r"""The same program with rows and columns of comparable size.
+
+        Rows of the zero and nonnegative cones are scaled one by one, every other cone as a whole, since a positive
+        multiple is what keeps it the same cone; then the right-hand side and the objective are brought to size one.
+        """
+        A = sp.csc_array(self.A)
+        rows, columns = np.ones(self.b.size), np.ones(self.c.size)
+        for _ in range(sweeps):
+            scaled = sp.diags_array(rows) @ A @ sp.diags_array(columns)
+            size = _row_maxima(abs(scaled), self.cones)
+            rows = rows / np.sqrt(np.where(size > 0, size, 1.0))
+            scaled = sp.diags_array(rows) @ A @ sp.diags_array(columns)
+            width = np.asarray(abs(scaled).max(axis=0).todense()).ravel() if scaled.nnz else np.zeros(self.c.size)
+            columns = columns / np.sqrt(np.where(width > 0, width, 1.0))
+        reach = float(np.max(np.abs(rows * self.b), initial=0.0)) or 1.0
+        columns = columns * reach
+        cost = columns * self.c
+        P = None if self.P is None else sp.csr_array(sp.diags_array(columns) @ self.P @ sp.diags_array(columns))
+        height = max(float(np.max(np.abs(cost), initial=0.0)), 0.0 if P is None else float(abs(P).max())) or 1.0
+        program = ConicProgram(
+            cost / height,
+            sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns / reach)),
+            rows * self.b / reach,
+            self.cones,
+            None if P is None else P / height,
+            self.offset / height,
+        )
+        return program, Equilibration(columns, rows * height / reach, height)
+
+    def without_repeated_blocks(self) -> ConicProgram:
+        """The same program without cones that say what an earlier one already said (a user's S >> 0 beside ours)."""
+        seen: set[tuple[Any, ...]] = set()
+        kept: list[Block] = []
+        for block in self.blocks:
+            part = self.A[block.rows]
+            part.sort_indices()
+            key = (
+                block.kind,
+                block.parameter,
+                part.data.tobytes(),
+                part.indices.tobytes(),
+                part.indptr.tobytes(),
+                self.b[block.rows].tobytes(),
+            )
+            if key not in seen or block.kind in ("zero", "nonnegative"):
+                kept.append(block)
+            seen.add(key)
+        if len(kept) == len(self.blocks):
+            return self
+        rows = np.concatenate([np.arange(block.rows.start, block.rows.stop) for block in kept])
+        return ConicProgram(self.c, self.A[rows], self.b[rows], Cones.from_blocks(kept), self.P, self.offset)
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The cones with their rows."""
+        return list(self.cones.blocks())
+
+
+def _row_maxima(magnitudes: Any, cones: Cones) -> Array:
+    """The largest entry of each row, and one common number for the rows of a cone that must keep its shape."""
+    size = np.asarray(magnitudes.max(axis=1).todense()).ravel() if magnitudes.nnz else np.zeros(magnitudes.shape[0])
+    for block in cones.blocks():
+        if block.kind not in ("zero", "nonnegative"):
+            size[block.rows] = size[block.rows].max()
+    return size
