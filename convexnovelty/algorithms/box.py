@@ -1,0 +1,125 @@
+"""The feasible set that the dual solvers share, in signed coordinates b = y a, and what optimality means on it.
+
+With signs y of -1 and 1 the constraints y'a = d, 0 <= a <= C become a fixed sum of b between a lower and an upper
+bound, and the sign disappears from every algorithm. The objective's matrix becomes the plain Gram matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexnovelty.errors import InputError
+from convexnovelty.validation import Array, vector
+
+__all__ = ["Box", "Offset", "kkt_gap", "kkt_offset"]
+
+SUM_ROUNDING = 1e-12  # relative: how far n copies of 1/(nu n) may be from their exact sum
+
+
+class Offset(NamedTuple):
+    """The values of the equality's multiplier rho that optimality admits, and the one that is used.
+
+    With a coordinate between its bounds both ends agree (8.16). Without one, every value of the interval is optimal;
+    used is the lower end, the largest f over the support vectors with which the chapter starts its iteration, so that
+    the fewest training points lie below.
+    """
+
+    lower: float
+    upper: float
+    used: float
+
+
+@dataclass(frozen=True)
+class Box:
+    """lower <= b <= upper, with the sum of b equal to ``total`` unless that is None."""
+
+    lower: Array
+    upper: Array
+    total: float | None
+    signs: Array
+
+    @classmethod
+    def of(cls, size: int, upper: Any, y: Any = None, total: float | None = None) -> Box:
+        """The box of 0 <= a <= upper and y'a = total; refuses bounds that are negative and totals out of reach."""
+        signs = np.ones(size) if y is None else vector(y, "y", size)
+        if not np.isin(signs, (-1.0, 1.0)).all():
+            raise InputError(f"y: {signs[~np.isin(signs, (-1.0, 1.0))][0]:.6g} was found; give entries -1 and 1 only")
+        bound = _upper(upper, size)
+        box = cls(np.where(signs > 0, 0.0, -bound), np.where(signs > 0, bound, 0.0), total, signs)
+        box._reachable()
+        return box
+
+    def _reachable(self) -> None:
+        if self.total is None:
+            return
+        least, most = float(self.lower.sum()), float(self.upper.sum())
+        slack = SUM_ROUNDING * sum(abs(end) for end in (least, most) if np.isfinite(end))
+        if not least - slack <= self.total <= most + slack:
+            raise InputError(
+                f"upper: y'a lies between {least:.6g} and {most:.6g} for 0 <= a <= upper, and d = {self.total:.6g} was "
+                "asked for; raise the upper bounds (for a one-class SVM they are 1/(nu n), and nu is at most 1)"
+            )
+
+    def feasible(self, guess: Array, order: NDArray[np.intp]) -> Array:
+        """The guess clipped to the box, then changed coordinate by coordinate in this order until the sum is right."""
+        b = np.clip(guess, self.lower, self.upper)
+        if self.total is None:
+            return b
+        missing = self.total - float(b.sum())
+        bound = self.upper if missing > 0 else self.lower
+        for i in order:
+            if missing == 0.0:
+                break
+            room = bound[i] - b[i]
+            change = min(room, missing) if missing > 0 else max(room, missing)
+            b[i] = bound[i] if change == room else b[i] + change
+            missing -= change
+        return b
+
+    def free(self, b: Array) -> NDArray[np.intp]:
+        """The coordinates strictly between their bounds."""
+        return np.flatnonzero((b > self.lower) & (b < self.upper))
+
+
+def kkt_gap(gradient: Array, b: Array, box: Box) -> float:
+    """The violation of the optimality conditions in the units of the gradient; zero exactly at a minimum.
+
+    With the equality: the largest gradient of a coordinate that may shrink less the least of one that may grow, m - M
+    of the SVM literature. Without it: the largest projected gradient.
+    """
+    if box.total is not None:
+        return kkt_offset(gradient, b, box)[0]
+    down = gradient[b > box.lower].max(initial=0.0)
+    return float(max(down, -gradient[b < box.upper].min(initial=0.0)))
+
+
+def kkt_offset(gradient: Array, b: Array, box: Box) -> tuple[float, Offset]:
+    """The KKT gap and the interval of the multiplier of the sum; within a positive gap the ends are exchanged."""
+    low = float(gradient[b > box.lower].max(initial=-np.inf))
+    high = float(gradient[b < box.upper].min(initial=np.inf))
+    free = gradient[box.free(b)]
+    if free.size:
+        used = float(free.mean())
+    else:
+        # Nothing can shrink: the only finite end is the other one. Nothing can move at all: any number will do.
+        used = low if np.isfinite(low) else high if np.isfinite(high) else 0.0
+    return max(low - high, 0.0), Offset(min(low, high), max(low, high), used)
+
+
+def _upper(upper: Any, size: int) -> Array:
+    """Upper bounds as a vector; infinity is allowed, and a negative one is named by its position."""
+    try:
+        values = np.asarray(upper, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"upper: {upper!r} was found; give one number or one a coordinate") from error
+    if values.ndim and values.size != size:
+        raise InputError(f"upper: length {values.size} was found where {size} is needed; or give one number for all")
+    bound = np.broadcast_to(values.ravel() if values.ndim else values, (size,)).copy()
+    wrong = np.flatnonzero(~(bound >= 0))
+    if wrong.size:
+        raise InputError(f"upper: {bound[wrong[0]]:.6g} was found at position {wrong[0]}; give numbers of at least 0")
+    return bound

@@ -1,0 +1,84 @@
+r"""Newton's method on the free coordinates: from the accuracy of pair steps to that of the machine.
+
+Once pair steps have found which coordinates lie between their bounds, what is left is a linear system,
+
+.. math:: \begin{pmatrix} Q_{FF} & 1 \\ 1' & 0 \end{pmatrix} \begin{pmatrix} \delta \\ -\rho \end{pmatrix}
+          = \begin{pmatrix} -g_F \\ r \end{pmatrix},
+
+where g is the gradient and r what the sum of the coordinates lacks. A step that leaves the box is cut at the first
+bound, whose coordinate is then no longer free. Section 8.4 of Schoelkopf and Smola has no such phase: pair steps
+converge linearly, and slowly where Q is ill conditioned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from convexnovelty.validation import Array
+
+__all__ = ["admissible_step", "newton_direction"]
+
+PROXIMAL = (0.0, 1e-14, 1e-12, 1e-9, 1e-6)  # relative to the diagonal, tried until the factorisation is sound
+REFINEMENTS = 3
+
+
+def newton_direction(Q: Array, gradient: Array, missing: float | None) -> Array:
+    """The minimiser delta of g'delta + delta'Q delta/2 whose sum is ``missing``, or is free if that is None.
+
+    Q, of shape (k, k), may be singular (copies of a row, more points than dimensions): then a proximal term is added,
+    and a few proximal steps take back its effect in the range of Q.
+
+    Raises LinAlgError if Q has a negative eigenvalue beyond rounding.
+    """
+    k = len(Q)
+    scale = float(np.max(np.diagonal(Q), initial=0.0))
+    if scale <= 0.0:
+        raise LinAlgError("the free block is zero")
+    even = np.zeros(k)
+    if missing is not None:
+        # The sum is met by an even share; the rest of the step lies in the plane of sum zero, where Q is centred.
+        # Adding 11' keeps the centred matrix regular without changing it on that plane.
+        even += missing / k
+        gradient = gradient + Q @ even
+        gradient = gradient - gradient.mean()
+        means = Q.mean(axis=0)
+        Q = Q - means - means[:, None] + (means.mean() + scale / k)
+    factor = _factor(Q, scale)
+    delta = cho_solve(factor, -gradient, check_finite=False)
+    for _ in range(REFINEMENTS):
+        delta -= cho_solve(factor, gradient + Q @ delta, check_finite=False)
+    if missing is not None:
+        delta += even - delta.mean()
+    return np.asarray(delta)
+
+
+def _factor(Q: Array, scale: float) -> tuple[Array, bool]:
+    for proximal in PROXIMAL:
+        block = Q.copy()
+        block.flat[:: len(Q) + 1] += proximal * scale
+        try:
+            factor: tuple[Array, bool] = cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            continue
+        # A pivot that is nothing but rounding makes the step meaningless: go on to a proximal term.
+        pivots = np.diagonal(factor[0])
+        if pivots.min() > 1e-7 * pivots.max() or proximal >= 1e-12:
+            return factor
+    raise LinAlgError("the free block is not positive semidefinite")
+
+
+def admissible_step(b: Array, delta: Array, lower: Array, upper: Array) -> tuple[Array, bool]:
+    """``b + t delta`` for the largest t <= 1 that stays in the box, and whether t = 1.
+
+    Coordinates that block the step get their bound exactly.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        room = np.where(delta > 0, (upper - b) / delta, np.where(delta < 0, (lower - b) / delta, np.inf))
+    t = float(np.min(room, initial=np.inf))
+    if t >= 1.0:
+        return b + delta, True
+    moved = np.clip(b + t * delta, lower, upper)
+    blocking = room <= t
+    moved[blocking] = np.where(delta > 0, upper, lower)[blocking]
+    return moved, False

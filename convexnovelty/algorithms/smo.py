@@ -1,0 +1,220 @@
+r"""Sequential minimal optimisation for the quadratic programs of this package, with a stored matrix.
+
+.. math:: \min_a \tfrac12 a'Qa + p'a \quad\text{s.t.}\quad y'a = d,\; 0 \le a \le C,
+
+and the same without the equality. It serves the one-class SVM (8.13)-(8.15), the soft ball (8.18)-(8.19), negative data
+(8.42)-(8.44), the C-SVM, and the box-constrained dual of the moment classifier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from convexnovelty.algorithms.box import Box, Offset, kkt_gap, kkt_offset
+from convexnovelty.algorithms.free_set import admissible_step, newton_direction
+from convexnovelty.errors import IndefiniteError, InputError, SolverError, UnboundedError
+from convexnovelty.validation import Array, integer, number, positive, symmetric, vector
+
+__all__ = ["Offset", "SMOResult", "smo"]
+
+Rule = Literal["second-order", "schoelkopf"]
+
+ROUGH = 1e-6  # relative gap at which pair steps hand over to Newton steps
+EXACT = 1e-14  # relative gap below which nothing but rounding is left
+PHASES = 12  # changes between pair steps and Newton steps, before pair steps alone must reach the tolerance
+
+
+@dataclass(frozen=True)
+class SMOResult:
+    """A solution of the quadratic program.
+
+    multipliers: a, shape (n,). gradient: Qa + p. violation: the KKT gap m(a) - M(a) in the units of the gradient,
+    computed anew from Q, a and p in float64 (without the equality: the largest projected gradient). iterations: pair
+    steps. objective: a'Qa/2 + p'a. offset: the multiplier rho of the equality, Qa + p = rho y where a is between its
+    bounds; None without the equality. converged: whether the gap met the tolerance, true for every result returned.
+    """
+
+    multipliers: Array
+    gradient: Array
+    violation: float
+    iterations: int
+    objective: float
+    offset: Offset | None
+    rule: Rule
+    converged: bool
+
+
+def smo(
+    Q: Any,
+    p: Any = None,
+    y: Any = None,
+    d: float = 1.0,
+    upper: Any = np.inf,
+    *,
+    equality: bool = True,
+    rule: Rule = "second-order",
+    tolerance: float = 1e-10,
+    max_iterations: int | None = None,
+    start: Any = None,
+    seed: int = 0,
+) -> SMOResult:
+    """Minimise a'Qa/2 + p'a over 0 <= a <= upper with y'a = d, or without that equality.
+
+    Q is positive semidefinite of shape (n, n), y has entries -1 and 1 (all 1 if not given), ``upper`` is one number or
+    one a coordinate, infinity allowed. ``tolerance`` bounds the KKT gap relative to the size of the terms of the
+    gradient, |Q||a| + |p|, so that it means the same in every unit. Newton steps on the free coordinates usually end
+    far below it.
+
+    ``rule="second-order"`` chooses pairs as libsvm does (Fan, Chen and Lin, JMLR 6, 2005); ``rule="schoelkopf"`` is
+    section 8.4 of the chapter: a random start (seeded), scans over all points and over those off their bounds, and the
+    second choice (8.28). ``start`` is a first guess; it is moved into the feasible set.
+
+    Raises InputError for a box that cannot meet the equality and for values that are not finite, IndefiniteError with
+    the eigenvalue, UnboundedError for an objective without a minimum, and SolverError with the gap if
+    ``max_iterations`` pair steps did not suffice.
+    """
+    if rule not in ("second-order", "schoelkopf"):
+        raise InputError(f"rule: {rule!r} was found; give 'second-order' or 'schoelkopf'")
+    if rule == "schoelkopf" and not equality:
+        raise InputError("rule: 'schoelkopf' moves pairs along the equality; without it give 'second-order'")
+    matrix = symmetric(Q, "Q")
+    n = len(matrix)
+    linear = np.zeros(n) if p is None else vector(p, "p", n)
+    tolerance, total = positive(tolerance, "tolerance"), number(d, "d")
+    limit = max(1_000_000, 100 * n) if max_iterations is None else integer(max_iterations, "max_iterations", 0)
+    box = Box.of(n, upper, y, total if equality else None)
+    guess = np.zeros(n) if start is None else box.signs * vector(start, "start", n)
+    refuse_indefinite(matrix)
+
+    # In signed coordinates and in units of the largest diagonal entry: of a positive semidefinite matrix, no entry is
+    # larger than that one.
+    unit = float(np.diagonal(matrix).max()) or 1.0
+    if (box.signs < 0).any():
+        matrix *= np.outer(box.signs, box.signs)
+    matrix /= unit
+    program = _Program(matrix, box.signs * linear / unit, box)
+    order = np.random.default_rng(seed).permutation(n) if rule == "schoelkopf" else np.arange(n)
+    b, steps = _minimise(program, box.feasible(guess, order), rule, tolerance, limit, seed)
+
+    gradient = program.gradient(b)
+    gap, asked = kkt_gap(gradient, b, box), tolerance * program.size(b)
+    if gap > asked:
+        raise SolverError(
+            f"smo: the KKT gap is {gap * unit:.3e} after {steps} steps, and {asked * unit:.3e} was asked for; "
+            "raise max_iterations or tolerance",
+            status="max_iterations",
+        )
+    offset = Offset(*(unit * end for end in kkt_offset(gradient, b, box)[1])) if equality else None
+    return SMOResult(
+        multipliers=np.abs(b),
+        gradient=box.signs * gradient * unit,
+        violation=gap * unit,
+        iterations=steps,
+        objective=float(0.5 * b @ (gradient + program.linear)) * unit,
+        offset=offset,
+        rule=rule,
+        converged=True,
+    )
+
+
+def refuse_indefinite(matrix: Array) -> None:
+    """Raise IndefiniteError if the symmetric matrix has an eigenvalue below zero by more than rounding.
+
+    A Cholesky factorisation of the matrix, shifted by rounding, is a cheap proof that it has none; eigenvalues are
+    computed only where that fails.
+    """
+    scale = float(np.abs(matrix).max()) or 1.0
+    shifted = matrix.copy()
+    shifted.flat[:: len(matrix) + 1] += 1e-12 * len(matrix) * scale
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        least = float(np.linalg.eigvalsh(matrix)[0])
+        if least < -1e-9 * scale * len(matrix) ** 0.5:
+            raise _indefinite(least) from None
+
+
+def _indefinite(least: float) -> IndefiniteError:
+    return IndefiniteError(
+        f"Q: its least eigenvalue is {least:.6g}; give a positive semidefinite matrix, for no other is this convex",
+        least,
+    )
+
+
+@dataclass(frozen=True)
+class _Program:
+    """min b'Qb/2 + p'b over a box."""
+
+    matrix: Array
+    linear: Array
+    box: Box
+
+    def gradient(self, b: Array) -> Array:
+        return np.asarray(self.matrix @ b + self.linear)
+
+    def size(self, b: Array) -> float:
+        """The largest sum of absolute terms in a component of the gradient: rounding is proportional to it."""
+        return float((np.abs(self.matrix) @ np.abs(b) + np.abs(self.linear)).max())
+
+
+def _minimise(program: _Program, b: Array, rule: Rule, tolerance: float, limit: int, seed: int) -> tuple[Array, int]:
+    """Pair steps to a rough gap, then Newton steps; where the free set was not yet right, again from a finer gap."""
+    # Imported here: the compiler and its cache cost a quarter of a second, which reading this module should not.
+    from convexnovelty.algorithms import _pair_steps as compiled
+
+    matrix, box, steps = program.matrix, program.box, 0
+    target = max(tolerance, ROUGH)
+    for phase in range(PHASES):
+        gradient, size = program.gradient(b), program.size(b)
+        if phase == PHASES - 1:
+            target = tolerance
+        if rule == "schoelkopf":
+            rho = kkt_offset(gradient, b, box)[1].used
+            status, count = compiled.scans(
+                matrix, gradient, b, box.lower, box.upper, 0.5 * target * size, limit - steps, rho, seed
+            )
+        else:
+            loop = compiled.coordinates if box.total is None else compiled.pairs
+            status, count = loop(matrix, gradient, b, box.lower, box.upper, target * size, limit - steps)
+        steps += count
+        if status == compiled.INDEFINITE:
+            raise _indefinite(float(np.linalg.eigvalsh(matrix)[0]))
+        if status == compiled.UNBOUNDED:
+            raise UnboundedError("smo: the objective falls without end, where Q is flat and upper is infinite")
+        if status == compiled.STOPPED and steps >= limit:
+            break
+        b = _polished(program, b)
+        relative = kkt_gap(program.gradient(b), b, box) / (program.size(b) or 1.0)
+        if relative <= tolerance:
+            break
+        target = max(tolerance, 0.1 * min(target, relative))
+    return b, steps
+
+
+def _polished(program: _Program, b: Array) -> Array:
+    """Newton steps on the free coordinates for as long as the KKT gap falls, or a bound cuts them."""
+    box, best, least = program.box, b, np.inf
+    cut = True
+    while True:
+        gradient = program.gradient(b)
+        gap = kkt_gap(gradient, b, box)
+        if gap < least:
+            best, least = b, gap
+        elif not cut:
+            return best
+        free = box.free(b)
+        if gap <= EXACT * program.size(b) or free.size == 0:
+            return best
+        missing = None if box.total is None else box.total - float(b.sum())
+        try:
+            delta = newton_direction(program.matrix[np.ix_(free, free)], gradient[free], missing)
+        except LinAlgError:
+            return best
+        b = b.copy()
+        # Every step that is cut makes the free set smaller, so there are finitely many of them.
+        b[free], whole = admissible_step(b[free], delta, box.lower[free], box.upper[free])
+        cut = not whole
