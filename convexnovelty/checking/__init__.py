@@ -1,0 +1,6 @@
+"""The checker: every arrow of the derivation, run on numbers."""
+
+from convexnovelty.checking.checker import check
+from convexnovelty.checking.report import Report, Row
+
+__all__ = ["Report", "Row", "check"]

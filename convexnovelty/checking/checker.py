@@ -1,0 +1,340 @@
+r"""The checker: solve every node that an instance admits, walk the arrows, and say which hold.
+
+For each step the source's objective is mapped and held against the target's, decision values are compared at probe
+points, the mapped solution is tried in the target's own constraints, and the optimality residuals of both ends are
+recomputed. For every formulation the conic dual is built and solved as a further, weaker, reference.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from convexnovelty import derivation, solvers
+from convexnovelty.checking.report import Report, Row
+from convexnovelty.declare import Claim, Instance, Method, Node, Step, call
+from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.formulation import Formulation, Solution
+
+__all__ = ["Standard", "check", "check_instance", "claim_row", "probe_points", "report_of_claims", "standard_of"]
+
+# Decision values depend on the solution itself, which is known to about the square root of what the objective is.
+DECISION_TOLERANCE = 1e-5
+RESIDUAL_TOLERANCE = 1e-6
+# Gaps of objectives are relative to the larger of the two, down to this share of the formulation's own unit.
+SMALLEST_SCALE = 1e-6
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a node gave on an instance: a solution, or why there is none."""
+
+    node: Node
+    solution: Solution | None = None
+    formulation: Formulation | None = None
+    seconds: float = 0.0
+    refusal: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Standard:
+    """What rows are held to, given the solver."""
+
+    solver: str
+    accuracy: float
+    tolerance: float | None
+
+    def objective(self, step_tolerance: float) -> float:
+        return max(self.tolerance if self.tolerance is not None else step_tolerance, self.accuracy)
+
+    @property
+    def decision(self) -> float:
+        # An error e in the objective of a strongly convex program is an error of the order sqrt(e) in its solution.
+        return max(DECISION_TOLERANCE, math.sqrt(self.accuracy) if self.accuracy > 1e-7 else 0.0)
+
+    @property
+    def residual(self) -> float:
+        return max(RESIDUAL_TOLERANCE, self.accuracy)
+
+
+def standard_of(profile: solvers.SolverProfile, tolerance: float | None = None) -> Standard:
+    """What rows are held to when this solver computes them."""
+    return Standard(profile.name, profile.accuracy, tolerance)
+
+
+def check(
+    subject: Formulation | Instance | str | None = None,
+    *,
+    solver: str | None = None,
+    tolerance: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Report:
+    """Check every equivalent that exists.
+
+    Parameters
+    ----------
+    subject : a formulation made by a factory (all nodes are solved on its arguments), an instance, the name of a
+        method (all its instances), or None for the whole catalogue.
+    solver : name of the solver; Clarabel by default.
+    tolerance : relative tolerance of objectives, in place of each step's own; never below the solver's accuracy.
+    progress : called with the name of each instance before it is checked.
+
+    Returns
+    -------
+    A report with ``passed`` and ``rows``.
+    """
+    profile = solvers.profile(solver)
+    standard = standard_of(profile, tolerance)
+    began = time.perf_counter()
+    rows: list[Row] = []
+    for owner, instance in _instances(subject):
+        if progress is not None:
+            progress(f"{owner.name}: {instance.name}")
+        rows += check_instance(owner, instance, standard)
+    return Report(rows, solver=profile.name, seconds=time.perf_counter() - began)
+
+
+def _instances(subject: Formulation | Instance | str | None) -> Iterator[tuple[Method, Instance]]:
+    if subject is None or isinstance(subject, str):
+        for owner in derivation.methods().values() if subject is None else [derivation.method(subject)]:
+            for instance in _catalogue(owner):
+                yield owner, instance
+    elif isinstance(subject, Instance):
+        yield derivation.method(subject.method), subject
+    elif isinstance(subject, Formulation):
+        if subject.recipe is None or not subject.recipe.method:
+            raise InputError("check: this formulation was not made by a method's factory alone, so no equivalent of it is known")
+        yield derivation.method(subject.recipe.method), Instance(subject.name, subject.recipe.arguments, method=subject.recipe.method)
+    else:
+        raise InputError(f"check: {type(subject).__name__} was found; give a formulation, an instance or the name of a method")
+
+
+def _catalogue(owner: Method) -> Iterator[Instance]:
+    """The method's own instances, and one around each set of the catalogue that the method takes."""
+    yield from owner.instances()
+    if owner.takes is not None:
+        from convexnovelty.uncertainty import catalogue
+
+        for kind in catalogue(owner.takes):
+            for example in kind.examples():
+                if (instance := owner.instance_around(example)) is not None:
+                    yield instance
+
+
+def check_instance(owner: Method, instance: Instance, standard: Standard) -> list[Row]:
+    """The rows of one method on one instance."""
+    answers: dict[str, _Answer] = {}
+
+    def answer(end: str) -> _Answer:
+        if end not in answers:
+            answers[end] = _answer(_node(owner, end), instance, standard.solver)
+        return answers[end]
+
+    rows = [_row(owner, step, instance, answer(step.source_node), answer(step.target_node), standard) for step in owner.steps]
+    rows += [_dual_row(owner, instance, a, standard) for name in owner.nodes if (a := answer(name)).formulation is not None and a.solution is not None]
+    for theorem in owner.properties:
+        for name in owner.nodes:
+            if (solution := answer(name).solution) is not None:
+                try:
+                    claims = call(theorem.function, instance.arguments, solution)
+                except ConvexNoveltyError as error:
+                    rows.append(_failed(owner, instance, name, theorem.name, theorem.source, f"{type(error).__name__}: {error}"))
+                    continue
+                rows += [claim_row(owner.name, instance.name, name, theorem.name, claim, standard.accuracy) for claim in claims]
+    return rows
+
+
+def _node(owner: Method, end: str) -> Node:
+    if "/" not in end:
+        return owner.nodes[end]
+    other, _, short = end.partition("/")
+    return derivation.method(other).nodes[short]
+
+
+def _answer(node: Node, instance: Instance, solver: str) -> _Answer:
+    if (refusal := node.refusal(instance.arguments)) is not None:
+        return _Answer(node, refusal=refusal)
+    began = time.perf_counter()
+    try:
+        made = call(node.function, instance.arguments)
+        formulation = made if isinstance(made, Formulation) else None
+        solution = made.solve(solver) if isinstance(made, Formulation) else made
+    except ConvexNoveltyError as error:
+        return _Answer(node, seconds=time.perf_counter() - began, error=f"{type(error).__name__}: {error}")
+    return _Answer(node, solution, formulation, time.perf_counter() - began)
+
+
+def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target: _Answer, standard: Standard) -> Row:
+    tolerance = standard.objective(step.tolerance)
+    base: dict[str, Any] = {
+        "method": owner.name,
+        "instance": instance.name,
+        "source": step.source_node,
+        "target": step.target_node,
+        "claim": step.claim,
+        "equation": step.equation,
+        "relation": step.relation,
+        "reference": step.reference,
+        "seconds": source.seconds + target.seconds,
+        "tolerance": tolerance,
+        "decision_tolerance": standard.decision,
+    }
+    refusal = (call(step.condition, instance.arguments) if step.condition else None) or source.refusal or target.refusal
+    if refusal:
+        return Row(**base, verdict="not checked", reason=refusal)
+    if source.solution is None or target.solution is None:
+        return Row(**base, verdict="fail", reason="; ".join(filter(None, (source.error, target.error))))
+    try:
+        expected = call(step.objective, instance.arguments, source.solution.objective) if step.objective else source.solution.objective
+        unit = abs(target.formulation.objective_unit) if target.formulation is not None else 1.0
+        objective = _objective_gap(expected, target.solution.objective, step.relation, unit)
+        decision, remark = _decision_gap(step, instance, source.solution, target.solution)
+        mapped, violation = _mapped_gap(step, instance, source.solution, target)
+    except ConvexNoveltyError as error:
+        return Row(**base, verdict="fail", reason=f"{type(error).__name__}: {error}")
+    residual = max((s.residuals.worst for s in (source.solution, target.solution) if s.residuals is not None), default=math.nan)
+    broken = [
+        f"{what} {gap:.1e} exceeds {limit:.0e}"
+        for what, gap, limit in (
+            ("objective gap", objective, tolerance),
+            ("decision gap", decision, standard.decision),
+            ("objective of the mapped solution is off by", mapped, standard.decision),
+            ("violation by the mapped solution", violation, standard.decision),
+            ("KKT residual", residual, standard.residual),
+        )
+        if not math.isnan(gap) and not gap <= limit
+    ]
+    if math.isnan(objective):
+        broken.append("an objective is not a number")
+    return Row(
+        **base,
+        verdict="fail" if broken else "pass",
+        objective_gap=objective,
+        decision_gap=decision,
+        mapped_gap=np.fmax(mapped, violation),
+        residual=residual,
+        reason="; ".join(broken) or remark,
+    )
+
+
+def _objective_gap(expected: float, found: float, relation: str, unit: float) -> float:
+    scale = max(abs(expected), abs(found), SMALLEST_SCALE * unit)
+    difference = (expected - found) / scale
+    return {"=": abs(difference), "<=": max(0.0, difference), ">=": max(0.0, -difference)}[relation]
+
+
+def _decision_gap(step: Step, instance: Instance, source: Solution, target: Solution) -> tuple[float, str]:
+    """Largest difference of decision values over the probe points, relative to their size, and a remark if any."""
+    if isinstance(step.decision, str):
+        return math.nan, step.decision
+    if source.region is None or target.region is None:
+        return math.nan, ""
+    factor = call(step.decision, instance.arguments) if callable(step.decision) else step.decision
+    probe = probe_points(instance)
+    if probe is None:
+        return math.nan, "no probe points"
+    ours, theirs = (factor * source.region.decision_values(probe), target.region.decision_values(probe))
+    scale = max(float(np.abs(theirs).max()), float(np.abs(ours).max()), np.finfo(float).tiny)
+    if _loose(source, scale / max(abs(factor), 1e-300)) or _loose(target, scale):
+        # The offset is an interval here and each end may have picked another point of it: shapes are compared.
+        ours, theirs = ours - ours.mean(), theirs - theirs.mean()
+    return float(np.abs(ours - theirs).max()) / scale, ""
+
+
+def _loose(solution: Solution, scale: float) -> bool:
+    return solution.offset is not None and solution.offset.upper - solution.offset.lower > 1e-6 * scale
+
+
+def probe_points(instance: Instance) -> Any:
+    """Coordinates at which decision values are compared: the instance's own, the sample, or points around the mean."""
+    if instance.probe is not None:
+        return instance.probe
+    if (features := instance.arguments.get("features")) is not None:
+        return features.training
+    if (moments := instance.arguments.get("moments")) is not None:
+        spread = np.random.default_rng(0).standard_normal((50, moments.dimension))
+        return moments.mean + moments.unit * spread
+    return None
+
+
+def _mapped_gap(step: Step, instance: Instance, source: Solution, target: _Answer) -> tuple[float, float]:
+    """Objective gap and violation of the source's solution, mapped, in the target's own program."""
+    if step.values is None or target.formulation is None or target.solution is None:
+        return math.nan, math.nan
+    tried = target.formulation.evaluate(call(step.values, instance.arguments, source))
+    if tried is None:
+        return math.nan, math.nan
+    return _objective_gap(tried[0], target.solution.objective, "=", abs(target.formulation.objective_unit)), tried[1]
+
+
+def _dual_row(owner: Method, instance: Instance, answer: _Answer, standard: Standard) -> Row:
+    """Strong duality of one formulation with the conic dual that is built from its compiled data."""
+    tolerance = standard.objective(1e-6)
+    base: dict[str, Any] = {
+        "method": owner.name,
+        "instance": instance.name,
+        "source": answer.node.name,
+        "target": "conic dual",
+        "claim": "strong duality",
+        "equation": answer.node.source,
+        "relation": "=",
+        "reference": "conic dual",
+        "tolerance": tolerance,
+    }
+    formulation, solution = answer.formulation, answer.solution
+    if formulation is None or solution is None:
+        return Row(**base, verdict="fail", reason=answer.error)
+    began = time.perf_counter()
+    try:
+        dual = formulation.dual().solve(standard.solver)
+    except ConvexNoveltyError as error:
+        return Row(**base, verdict="fail", seconds=time.perf_counter() - began, reason=f"{type(error).__name__}: {error}")
+    gap = _objective_gap(dual.objective, solution.objective, "=", abs(formulation.objective_unit))
+    residual = max((s.residuals.worst for s in (dual, solution) if s.residuals is not None), default=math.nan)
+    broken = [f"objective gap {gap:.1e} exceeds {tolerance:.0e}"] if not gap <= tolerance else []
+    if residual > standard.residual:
+        broken.append(f"KKT residual {residual:.1e} exceeds {standard.residual:.0e}")
+    return Row(
+        **base,
+        verdict="fail" if broken else "pass",
+        objective_gap=gap,
+        residual=residual,
+        seconds=time.perf_counter() - began,
+        reason="; ".join(broken),
+    )
+
+
+def claim_row(method: str, instance: str, subject: str, theorem: str, claim: Claim, accuracy: float = 0.0) -> Row:
+    """A claim as a row of the report."""
+    limit = max(claim.tolerance, accuracy if claim.tolerance >= 1e-9 and claim.relation == "=" else 0.0)
+    holds = claim.gap <= limit
+    return Row(
+        method=method,
+        instance=instance,
+        source=subject,
+        target=theorem,
+        claim=claim.text,
+        equation=claim.source,
+        relation=claim.relation,
+        reference=claim.kind,
+        verdict="pass" if holds else "fail",
+        objective_gap=max(0.0, claim.gap),
+        tolerance=limit,
+        reason="" if holds else f"computed {claim.computed:.10g} {claim.relation} {claim.reference:.10g} does not hold",
+    )
+
+
+def _failed(owner: Method, instance: Instance, source: str, target: str, equation: str, reason: str) -> Row:
+    return Row(owner.name, instance.name, source, target, "", equation, "=", "theory", "fail", reason=reason)
+
+
+def report_of_claims(title: str, claims: Mapping[str, Iterable[Claim]], *, solver: str = "") -> Report:
+    """A report of claims alone, as the worked problems state them."""
+    rows = [claim_row(title, name, "problem", claim.kind, claim) for name, some in claims.items() for claim in some]
+    return Report(rows, solver=solver)

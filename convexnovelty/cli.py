@@ -1,0 +1,111 @@
+"""The command line: check, explain, graph."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from convexnovelty.errors import ConvexNoveltyError
+
+__all__ = ["main"]
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="convexnovelty", description="Convex models of novelty detection, checked on numbers.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    check = commands.add_parser(
+        "check",
+        help="solve every formulation, walk the derivation graph, and say which steps hold",
+        description="Solve every formulation of the catalogue and hold each against its equivalents. With FOLDER, run the "
+        "worked problems in it instead: each is a Python file, and is RUN, in a process of its own.",
+    )
+    check.add_argument("folder", nargs="?", metavar="FOLDER", help="a folder of worked problems, or one of its files")
+    check.add_argument("--method", metavar="NAME", help="one method only")
+    check.add_argument("--solver", metavar="NAME", default=None, help="solver to use (default: Clarabel)")
+    check.add_argument("--tolerance", type=float, metavar="T", help="relative tolerance of objectives, in place of each step's own")
+    check.add_argument("--json", metavar="FILE", help="write the same as JSON")
+    check.add_argument("--load", metavar="FILE", action="append", default=[], help="a Python file with sets or methods of your own")
+    check.set_defaults(run=_check)
+
+    graph = commands.add_parser("graph", help="draw the derivation graph")
+    graph.add_argument("--method", metavar="NAME", help="one method only")
+    graph.add_argument("--format", default="text", metavar="FORMAT", help="text, mermaid, svg or json (default: text)")
+    graph.add_argument("--load", metavar="FILE", action="append", default=[], help="a Python file with methods of your own")
+    graph.set_defaults(run=_graph)
+
+    explain = commands.add_parser("explain", help="a method's derivation in words and formulas, with numbers from a live run")
+    explain.add_argument("method", metavar="METHOD")
+    explain.add_argument("--solver", metavar="NAME", default=None, help="solver to use (default: Clarabel)")
+    explain.add_argument("--load", metavar="FILE", action="append", default=[], help="a Python file with methods of your own")
+    explain.set_defaults(run=_explain)
+    return parser
+
+
+def _load(arguments: argparse.Namespace) -> None:
+    from convexnovelty import enrolment
+
+    for path in arguments.load:
+        enrolment.load(path)
+
+
+def _progress() -> Callable[[str], None] | None:
+    """Names of instances on a terminal; silence in a pipe."""
+    if not sys.stderr.isatty():
+        return None
+    return lambda name: print(f"\r\033[K{name}", end="", file=sys.stderr, flush=True)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    _load(arguments)
+    if arguments.folder is not None:
+        from convexnovelty.checking.problems import check_problems
+
+        report = check_problems(Path(arguments.folder), progress=_progress())
+    else:
+        from convexnovelty.checking import check
+
+        report = check(arguments.method, solver=arguments.solver, tolerance=arguments.tolerance, progress=_progress())
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    print(report.table(colour=sys.stdout.isatty()), end="")
+    if arguments.json:
+        report.write_json(arguments.json)
+    return 0 if report.passed else 1
+
+
+def _graph(arguments: argparse.Namespace) -> int:
+    from convexnovelty import derivation
+
+    _load(arguments)
+    print(derivation.draw(arguments.method, arguments.format))
+    return 0
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    from convexnovelty.checking.explain import explain
+
+    _load(arguments)
+    print(explain(arguments.method, solver=arguments.solver))
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code: 0 when all is well, 1 when a check fails, 2 for a wrong call."""
+    arguments = _parser().parse_args(argv)
+    run: Command = arguments.run
+    try:
+        return run(arguments)
+    except ConvexNoveltyError as error:
+        print(f"convexnovelty: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,475 @@
+r"""The convex program that a factory returns, and the solution that comes back from it.
+
+A :class:`Formulation` joins a CVXPY problem with what the paper says of it: the letters of its variables, the
+equation it comes from, the formula as printed, and how a decision region and a guarantee are read off a solution.
+Numbers are posed to the solver in a unit of the data's own size and are given back in the user's units, since a
+solver's tolerances are absolute and features of size :math:`10^{-6}` would drown in them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from convexnovelty import solvers
+from convexnovelty._lazy import cp
+from convexnovelty.conic import ConicProgram, Residuals
+from convexnovelty.errors import InfeasibleError, InputError, SolveError, SolverError, UnboundedError
+from convexnovelty.regions import Guarantee, Interval, Region
+from convexnovelty.validation import Array
+
+__all__ = ["Attempt", "Formulation", "Quantity", "Reading", "Recipe", "Solution", "Tunable"]
+
+# A point whose recomputed optimality residual is larger than this is not a solution, whatever the status says.
+RESIDUAL_LIMIT = 1e-4
+
+Values = Mapping[str, Any]
+
+
+class Quantity:
+    r"""A letter of the paper: :math:`q = \text{unit}\cdot V x` for the solver's own variable :math:`x`.
+
+    Parameters
+    ----------
+    variable : what the solver sees, of the order of one.
+    unit : the size of the quantity in the user's units.
+    axes : matrix V of shape (p, r) with orthonormal columns, or None for the axes of the data.
+    """
+
+    def __init__(self, variable: cp.Variable, unit: float = 1.0, axes: Array | None = None) -> None:
+        self.variable = variable
+        self.unit = unit
+        self.axes = axes
+
+    @property
+    def expression(self) -> cp.Expression:
+        """The quantity in the user's units, to be used in further constraints."""
+        rotated = self.variable if self.axes is None else self.axes @ self.variable
+        return rotated if self.unit == 1.0 else self.unit * rotated
+
+    @property
+    def value(self) -> Any:
+        """Its value after a solve, as an array or a float."""
+        if self.variable.value is None:
+            return None
+        value = np.asarray(self.variable.value, dtype=float)
+        if self.axes is not None:
+            value = self.axes @ value
+        return float(self.unit * value) if value.ndim == 0 else self.unit * value
+
+    def assign(self, value: Any) -> None:
+        """Give the solver's variable the value that stands for ``value`` in the user's units."""
+        numbers = np.asarray(value, dtype=float) / self.unit
+        self.variable.save_value(self.axes.T @ numbers if self.axes is not None else numbers)
+
+
+class Tunable:
+    """A number that can be changed in a compiled problem: each CVXPY parameter that depends on it follows.
+
+    The papers' numbers seldom enter a program as they are: a confidence enters as kappa(c), an outlier fraction
+    as 1/(nu n). CVXPY compiles once only if the derived number itself is the parameter.
+    """
+
+    def __init__(self, name: str, value: Any, check: Callable[[Any, str], float]) -> None:
+        self.name = name
+        self._check = check
+        self._derived: list[tuple[cp.Parameter, Callable[[float], float]]] = []
+        self.value = check(value, name)
+
+    def parameter(self, transform: Callable[[float], float] = float, **attributes: Any) -> cp.Parameter:
+        """A CVXPY parameter that holds ``transform(value)`` now and after every :meth:`set`."""
+        parameter = cp.Parameter(name=self.name, value=transform(self.value), **attributes)
+        self._derived.append((parameter, transform))
+        return parameter
+
+    def set(self, value: Any) -> None:
+        """Check the new value and pass it on; a refused value leaves everything as it was."""
+        checked = self._check(value, self.name)
+        numbers = [transform(checked) for _, transform in self._derived]
+        self.value = checked
+        for (parameter, _), number in zip(self._derived, numbers, strict=True):
+            parameter.value = number
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a solution means: the region in which points are ordinary, and what is guaranteed of it."""
+
+    region: Region | None = None
+    guarantee: Guarantee | None = None
+    offset: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One call of a solver: its name, its options, its status and why it did or did not count."""
+
+    solver: str
+    options: Mapping[str, Any]
+    status: str
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solve or an algorithm found, in the user's units.
+
+    ``objective`` is the paper's own; ``values`` holds the paper's letters; ``residuals`` are recomputed from the
+    point and never taken from the solver; ``time`` is in seconds and ``timing`` splits it.
+    """
+
+    objective: float
+    values: Values
+    region: Region | None = None
+    guarantee: Guarantee | None = None
+    residuals: Residuals | None = None
+    offset: Interval | None = None
+    time: float = 0.0
+    timing: Mapping[str, float] = field(default_factory=dict)
+    solver: str = "closed form"
+    status: str = "optimal"
+    iterations: int = 0
+    attempts: tuple[Attempt, ...] = ()
+
+    def __repr__(self) -> str:
+        worst = "" if self.residuals is None else f", worst KKT residual {self.residuals.worst:.1e}"
+        said = "" if self.guarantee is None else f"\n  {self.guarantee}"
+        return f"Solution({self.status} by {self.solver}, objective {self.objective:.10g}{worst}, {1e3 * self.time:.1f} ms){said}"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a formulation was made: enough to make it again in another process, or with another argument."""
+
+    factory: Callable[..., Formulation]
+    arguments: Mapping[str, Any]
+    method: str = ""
+    node: str = ""
+
+
+def _quantities(variables: Mapping[str, cp.Variable | Quantity]) -> dict[str, Quantity]:
+    return {name: v if isinstance(v, Quantity) else Quantity(v) for name, v in variables.items()}
+
+
+class Formulation:
+    """A convex program with its meaning.
+
+    Parameters
+    ----------
+    problem : the CVXPY problem, in the solver's units.
+    variables : the paper's letters, each a CVXPY variable or a :class:`Quantity`.
+    name, source, latex : its title, the paper and equation, and the formula as printed there.
+    objective_unit : the paper's objective is this times the problem's.
+    read : from the values of the letters to a :class:`Reading`.
+    tunables : numbers that :meth:`set` changes without compiling again, by the name that users type.
+    admissible : called before each solve; raises InfeasibleError where theory already decides.
+    diagnose : called when a solver says infeasible; returns the error to raise, with the reason in it.
+    recipe : how the formulation was made.
+    """
+
+    def __init__(
+        self,
+        problem: cp.Problem,
+        variables: Mapping[str, cp.Variable | Quantity],
+        *,
+        name: str = "user's formulation",
+        source: str = "",
+        latex: str = "",
+        objective_unit: float = 1.0,
+        read: Callable[[Values], Reading] | None = None,
+        tunables: Mapping[str, Any] | None = None,
+        admissible: Callable[[], None] | None = None,
+        diagnose: Callable[[], SolveError] | None = None,
+        recipe: Recipe | None = None,
+    ) -> None:
+        self.problem = problem
+        self.name = name
+        self.source = source
+        self.latex = latex
+        self.objective_unit = objective_unit
+        self.recipe = recipe
+        self.compilations = 0
+        self._quantities = _quantities(variables)
+        self._read = read
+        self._tunables = dict(tunables or {})
+        self._admissible = admissible
+        self._diagnose = diagnose
+        self._compiled: Any = None
+
+    # -- what it is ----------------------------------------------------------------------------------------------
+
+    @property
+    def variables(self) -> dict[str, cp.Expression]:
+        """The paper's letters as CVXPY expressions in the user's units."""
+        return {name: quantity.expression for name, quantity in self._quantities.items()}
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The numbers that :meth:`set` changes without another compilation."""
+        return {name: tunable.value for name, tunable in self._tunables.items()}
+
+    @property
+    def kind(self) -> str:
+        """The cone class of the compiled problem: LP, QP, QCQP, SOCP, SDP, EXP, POW, or MIP before one of these."""
+        return cone_class(self.problem)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {quantity.expression.shape}" for name, quantity in self._quantities.items())
+        numbers = ", ".join(f"{name} = {value:.6g}" for name, value in self.parameters.items())
+        lines = [f"{self.name}: {self.kind}, {self.source}", f"  variables  {shapes}"]
+        if numbers:
+            lines.append(f"  parameters {numbers}")
+        lines += [f"  {line}" for line in str(self.problem).splitlines()]
+        return "\n".join(lines)
+
+    # -- changing it ---------------------------------------------------------------------------------------------
+
+    def set(self, **numbers: Any) -> Formulation:
+        """Change numbers of the formulation in place and return it.
+
+        A number that enters as a CVXPY parameter is changed without compiling again; any other argument of the
+        factory is changed by making the formulation anew. Raises InputError for a name that is neither.
+        """
+        others = {name: value for name, value in numbers.items() if name not in self._tunables}
+        for name, value in numbers.items():
+            if name in self._tunables:
+                self._tunables[name].set(value)
+        if others:
+            self._remake(others)
+        elif self.recipe is not None:
+            self.recipe = Recipe(self.recipe.factory, _changed(self.recipe.arguments, numbers), self.recipe.method, self.recipe.node)
+        return self
+
+    def _remake(self, changes: Mapping[str, Any]) -> None:
+        known = sorted(self._tunables) + (sorted(self.recipe.arguments) if self.recipe else [])
+        if self.recipe is None:
+            raise InputError(f"set: {', '.join(changes)} cannot be changed here; known are {', '.join(known) or 'none'}")
+        arguments = _changed(self.recipe.arguments, {**self.parameters, **changes})
+        unknown = [name for name in changes if name not in arguments and not _belongs_to_set(arguments, name)]
+        if unknown:
+            raise InputError(f"set: there is no {', '.join(unknown)} here; known are {', '.join(dict.fromkeys(known))}")
+        count = self.compilations
+        self.__dict__.update(self.recipe.factory(**arguments).__dict__)
+        self.compilations = count
+
+    def path(self, **numbers: Iterable[Any]) -> list[Solution]:
+        """Solutions along a path of one number, for example ``path(confidence=[0.8, 0.9])``, compiled once.
+
+        Several names are walked together, like ``zip``.
+        """
+        names = list(numbers)
+        return [self.set(**dict(zip(names, point, strict=True))).solve() for point in zip(*numbers.values(), strict=True)]
+
+    def subject_to(self, *constraints: Any) -> Formulation:
+        """A new formulation with further constraints.
+
+        Each argument is a CVXPY constraint on :attr:`variables`, a list of them, or a function from the variables
+        to either. The closed form and the algorithms of the method say nothing about the constrained problem.
+        """
+        added: list[Any] = []
+        for item in constraints:
+            made = item(self.variables) if callable(item) and not isinstance(item, cp.Constraint) else item
+            added += list(made) if isinstance(made, (list, tuple)) else [made]
+        return self._derived(cp.Problem(self.problem.objective, [*self.problem.constraints, *added]), "with further constraints")
+
+    def plus(self, term: Any) -> Formulation:
+        """A new formulation with a term added to the paper's objective; ``term`` may be a function of the variables."""
+        made = term(self.variables) if callable(term) and not isinstance(term, cp.Expression) else term
+        sign = 1.0 if isinstance(self.problem.objective, cp.Minimize) else -1.0
+        kind = cp.Minimize if sign > 0 else cp.Maximize
+        objective = kind(self.problem.objective.expr + made / self.objective_unit)
+        return self._derived(cp.Problem(objective, self.problem.constraints), "with a further term")
+
+    def _derived(self, problem: cp.Problem, remark: str) -> Formulation:
+        return Formulation(
+            problem,
+            self._quantities,
+            name=f"{self.name} {remark}",
+            source=self.source,
+            latex=self.latex,
+            objective_unit=self.objective_unit,
+            read=self._read,
+            tunables=self._tunables,
+        )
+
+    def dual(self) -> Formulation:
+        r"""The conic dual, built from the compiled data: :math:`\max -\frac12 x'Px - b'z` over :math:`Px + A'z + c = 0, z \in K^*`.
+
+        The numbers of the formulation are taken as they stand now.
+        """
+        problem, variables = ConicProgram.from_problem(self.problem).dual_problem()
+        sign = 1.0 if isinstance(self.problem.objective, cp.Minimize) else -1.0
+        return Formulation(
+            problem,
+            variables,
+            name=f"conic dual of {self.name}",
+            source=self.source,
+            latex=r"\max_{x,z}\ -\tfrac12 x'Px - b'z\quad\text{s.t.}\quad Px + A'z + c = 0,\ z\in\mathcal K^*",
+            objective_unit=sign * self.objective_unit,
+        )
+
+    # -- solving it ----------------------------------------------------------------------------------------------
+
+    def solve(self, solver: str | None = None, **options: Any) -> Solution:
+        """Solve, and return the solution in the user's units.
+
+        Parameters
+        ----------
+        solver : name of any solver that CVXPY finds; Clarabel by default.
+        options : the solver's own options; without them the package's ladder of tolerances is used.
+
+        Raises
+        ------
+        InfeasibleError, UnboundedError : with the reason; for a confidence, with the largest feasible one.
+        SolverError : any status but optimal, or a point whose recomputed residuals are not those of a solution.
+        """
+        profile = solvers.profile(solver)
+        if self._admissible is not None:
+            self._admissible()
+        began = time.perf_counter()
+        attempts: list[Attempt] = []
+        for rung in (options,) if options else profile.ladder:
+            timing: dict[str, float] = {}
+            point = self._attempt(profile.name, rung, attempts, timing)
+            if point is not None:
+                return self._solution(point, profile.name, attempts, time.perf_counter() - began, timing)
+            if attempts[-1].status in (cp.INFEASIBLE, cp.UNBOUNDED):
+                break
+        raise self._failure(attempts)
+
+    def _attempt(self, solver: str, options: Mapping[str, Any], attempts: list[Attempt], timing: dict[str, float]) -> Residuals | None:
+        """One call of the solver; the residuals of the point, or None with the reason noted in ``attempts``."""
+        started = time.perf_counter()
+        data, chain, inverse = self.problem.get_problem_data(solver, solver_opts=dict(options))
+        timing["compile"] = time.perf_counter() - started
+        if data.get("param_prob") is not self._compiled or self._compiled is None:
+            self._compiled = data.get("param_prob", data)
+            self.compilations += 1
+        started = time.perf_counter()
+        try:
+            # A warm start would make the digits depend on what was solved before.
+            raw = chain.solve_via_data(self.problem, data, warm_start=False, verbose=False, solver_opts=dict(options))
+            self.problem.unpack_results(raw, chain, inverse)
+            status = str(self.problem.status)
+        except Exception as error:  # noqa: BLE001  solvers raise kinds of their own (mosek.Error, pydantic's)
+            if isinstance(error, (TypeError, ValueError)) and "option" in str(error).lower():
+                raise InputError(f"options of {solver}: {error}") from error
+            attempts.append(Attempt(solver, options, "failed", f"{type(error).__name__}: {error}"))
+            return None
+        finally:
+            timing["solve"] = time.perf_counter() - started
+        if status != cp.OPTIMAL:
+            attempts.append(Attempt(solver, options, status, f"the solver ended with status {status}"))
+            return None
+        residuals = self._residuals(raw, data)
+        if not residuals.worst <= RESIDUAL_LIMIT:
+            attempts.append(Attempt(solver, options, status, f"the worst optimality residual of its point is {residuals.worst:.1e}"))
+            return None
+        attempts.append(Attempt(solver, options, status))
+        return residuals
+
+    def _residuals(self, raw: Any, data: Mapping[str, Any]) -> Residuals:
+        if "dims" in data and "A" in data and "F" not in data and "G" not in data:
+            program = ConicProgram.from_data(data)
+            if isinstance(raw, dict) and {"x", "y"} <= raw.keys():
+                return program.residuals(np.asarray(raw["x"]), program.from_solver_order(np.asarray(raw["y"]), "SCS"))
+            if hasattr(raw, "x") and hasattr(raw, "z"):
+                return program.residuals(np.asarray(raw.x), np.asarray(raw.z))
+        # Other interfaces hide their canonical point: what the model itself shows is measured instead.
+        return Residuals.of_model(self.problem)
+
+    def _solution(self, residuals: Residuals, solver: str, attempts: Sequence[Attempt], seconds: float, timing: Mapping[str, float]) -> Solution:
+        values = {name: quantity.value for name, quantity in self._quantities.items()}
+        reading = self._read(values) if self._read is not None else Reading()
+        statistics = self.problem.solver_stats
+        return Solution(
+            objective=float(self.problem.value) * self.objective_unit,
+            values=values,
+            region=reading.region,
+            guarantee=reading.guarantee,
+            residuals=residuals,
+            offset=reading.offset,
+            time=seconds,
+            timing=timing,
+            solver=solver,
+            iterations=int(getattr(statistics, "num_iters", 0) or 0),
+            attempts=tuple(attempts),
+        )
+
+    def _failure(self, attempts: Sequence[Attempt]) -> SolveError:
+        last = attempts[-1]
+        story = "; ".join(f"{a.solver} {dict(a.options)}: {a.remark or a.status}" for a in attempts)
+        if last.status == cp.INFEASIBLE:
+            if self._diagnose is not None:
+                return self._diagnose()
+            return InfeasibleError(f"{self.name}: no point satisfies the constraints ({story})", last.status)
+        if last.status == cp.UNBOUNDED:
+            return UnboundedError(f"{self.name}: the objective can be improved without end ({story})", last.status)
+        return SolverError(f"{self.name}: no attempt ended with a solution ({story}); try another solver or rescale the data", last.status)
+
+    def evaluate(self, values: Values) -> tuple[float, float] | None:
+        """Objective and worst constraint violation at given values of the letters, both in the solver's units
+        made relative to the size of the objective; None where the letters do not fix every variable."""
+        fixed = {q.variable.id for name, q in self._quantities.items() if name in values}
+        if any(v.id not in fixed for v in self.problem.variables()):
+            return None
+        for name, value in values.items():
+            self._quantities[name].assign(value)
+        objective = float(cast(Any, self.problem.objective.value))
+        violation = max((float(np.max(np.abs(c.violation()), initial=0.0)) for c in self.problem.constraints), default=0.0)
+        bounds = [float(np.max(-np.minimum(v.value, 0.0), initial=0.0)) for v in self.problem.variables() if v.is_nonneg()]
+        return objective * self.objective_unit, max([violation, *bounds])
+
+    # -- sending it elsewhere --------------------------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A cp.Problem cannot be pickled after a solve, and its variable ids collide in another process.
+        if self.recipe is None:
+            raise TypeError(f"{self.name}: a formulation with the user's own constraints or terms has no recipe to travel by; send its parts")
+        return _remade, (self.recipe.factory, dict(self.recipe.arguments))
+
+
+def _remade(factory: Callable[..., Formulation], arguments: Mapping[str, Any]) -> Formulation:
+    return factory(**arguments)
+
+
+def _belongs_to_set(arguments: Mapping[str, Any], name: str) -> bool:
+    return any(hasattr(value, "replaced") and name in value.numbers() for value in arguments.values())
+
+
+def _changed(arguments: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """The factory's arguments with ``numbers`` put in: by name, or inside the uncertainty set that has the name."""
+    changed = dict(arguments)
+    for name, value in numbers.items():
+        if name in changed:
+            changed[name] = value
+            continue
+        for key, argument in changed.items():
+            if hasattr(argument, "replaced") and name in argument.numbers():
+                changed[key] = argument.replaced(**{name: value})
+    return changed
+
+
+def cone_class(problem: cp.Problem) -> str:
+    """The smallest class of the ladder LP < QP < QCQP < SOCP < SDP that holds the problem, or EXP, POW."""
+    prefix = "MI" if problem.is_mixed_integer() else ""
+    atoms = ConicProgram.from_problem(problem).cones if not prefix else None
+    if atoms is not None:
+        if atoms.power:
+            return "POW"
+        if atoms.exponential:
+            return "EXP" if not atoms.semidefinite else "SDP+EXP"
+        if atoms.semidefinite:
+            return "SDP"
+    if problem.is_lp():
+        return prefix + "LP"
+    if problem.is_qp():
+        return prefix + "QP"
+    quadratic = all(argument.is_quadratic() or argument.is_pwl() for c in problem.constraints for argument in c.args)
+    if quadratic and problem.objective.expr.is_quadratic():
+        return prefix + "QCQP"
+    return prefix + "SOCP"
