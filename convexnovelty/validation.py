@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 
 from convexnovelty.errors import InputError
 
-__all__ = ["Array", "fraction", "integer", "nonnegative", "number", "points", "positive", "square", "symmetric", "vector"]
+__all__ = [
+    "Array",
+    "fraction",
+    "integer",
+    "nonnegative",
+    "number",
+    "points",
+    "positive",
+    "square",
+    "symmetric",
+    "vector",
+]
 
 Array = NDArray[np.float64]
 
@@ -23,9 +34,13 @@ def _numeric(value: Any, name: str) -> Array:
     if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):
         value = value.to_numpy()
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
-        raise InputError(f"{name}: a sparse matrix of shape {value.shape} was given where a dense array is needed; pass {name}.toarray()")
+        raise InputError(
+            f"{name}: a sparse matrix of shape {value.shape} was given where a dense array is needed; "
+            f"pass {name}.toarray()"
+        )
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise InputError(f"{name}: {int(np.ma.count_masked(value))} entries are masked; drop or fill these rows first")
+        masked = int(np.ma.getmaskarray(value).sum())
+        raise InputError(f"{name}: {masked} entries are masked; drop or fill these rows first")
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -33,21 +48,33 @@ def _numeric(value: Any, name: str) -> Array:
     if array.dtype.kind == "c":
         raise InputError(f"{name}: complex numbers (dtype {array.dtype}) were found; give real numbers")
     if array.dtype.kind == "O":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{name}: entries that are not numbers were found ({error}); give real numbers") from error
+        array = _unboxed(array, name)
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name}: entries of type {array.dtype} were found; give real numbers")
     # Integers are converted before any product, since uint8 arithmetic wraps around.
     return np.asarray(array, dtype=np.float64)
 
 
+def _unboxed(array: NDArray[Any], name: str) -> Array:
+    """Numbers out of an object array, as frames with columns of several types give it; strings are not parsed."""
+    for where, entry in np.ndenumerate(array):
+        if isinstance(entry, (numbers.Real, np.bool_)):
+            continue
+        place = f"row {where[0]}, column {where[1]}" if len(where) == 2 else f"position {', '.join(map(str, where))}"
+        raise InputError(f"{name}: {entry!r} of type {type(entry).__name__} was found at {place}; give real numbers")
+    try:
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name}: entries that are not float64 numbers were found ({error})") from error
+
+
 def _finite(array: Array, name: str) -> Array:
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         place = f"row {where[0]}, column {where[1]}" if len(where) == 2 else f"position {', '.join(map(str, where))}"
-        raise InputError(f"{name}: {array[where]} was found at {place}; drop or fill it first (all entries must be finite)")
+        raise InputError(
+            f"{name}: {array[where]} was found at {place}; all entries must be finite, drop or fill it first"
+        )
     return array
 
 
@@ -68,8 +95,9 @@ def points(X: Any, name: str = "X", *, minimum: int = 1) -> Array:
 def vector(v: Any, name: str, size: int | None = None) -> Array:
     """A vector as a float64 array of shape (size,); a single row or column is ravelled, a matrix refused."""
     array = _numeric(v, name)
-    if array.ndim == 0 or (array.ndim >= 2 and max(array.shape) != array.size):
-        raise InputError(f"{name}: shape {array.shape} was found; give a vector" + (f" of length {size}" if size else ""))
+    wanted = "give a vector" + (f" of length {size}" if size else "")
+    if array.ndim == 0 or array.size == 0 or (array.ndim >= 2 and max(array.shape) != array.size):
+        raise InputError(f"{name}: shape {array.shape} was found; {wanted}")
     array = array.ravel()
     if size is not None and array.size != size:
         raise InputError(f"{name}: length {array.size} was found where {size} is needed")
@@ -106,7 +134,10 @@ def number(x: Any, name: str) -> float:
         x = x.item()
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Real):
         raise InputError(f"{name}: {x!r} was found; give a real number")
-    value = float(x)
+    try:
+        value = float(x)
+    except OverflowError as error:
+        raise InputError(f"{name}: a number beyond the range of float64 was found") from error
     if not math.isfinite(value):
         raise InputError(f"{name}: {value} was found; give a finite number")
     return value
@@ -141,5 +172,6 @@ def integer(x: Any, name: str, minimum: int | None = None) -> int:
     """A whole number that is at least ``minimum``."""
     value = number(x, name)
     if value != int(value) or (minimum is not None and value < minimum):
-        raise InputError(f"{name}: {x!r} was found; give a whole number" + (f" of at least {minimum}" if minimum is not None else ""))
+        bound = "" if minimum is None else f" of at least {minimum}"
+        raise InputError(f"{name}: {x!r} was found; give a whole number{bound}")
     return int(value)

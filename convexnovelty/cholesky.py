@@ -1,0 +1,108 @@
+r"""Pivoted Cholesky factors of Gram matrices: rank revealing, and a judge of definiteness.
+
+With the pivots :math:`p` chosen as the largest diagonal entry of what is left, :math:`K \approx FF'`, where what is
+left over, :math:`K - FF'`, is positive semidefinite and vanishes on the pivots' rows whenever K is semidefinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexnovelty.errors import IndefiniteError
+from convexnovelty.validation import Array
+
+__all__ = ["full_cholesky", "partial_cholesky"]
+
+Pivots = NDArray[np.intp]
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def full_cholesky(K: Array, tolerance: float) -> tuple[Array, Pivots]:
+    """The factor F of shape (n, r) with F F' = K, and the r pivots, by LAPACK's blocked ``dpstrf``.
+
+    Pivots stop at ``tolerance`` times the largest diagonal entry. Raises IndefiniteError with the most negative
+    eigenvalue if what is left over is more than the tolerance and rounding explain.
+    """
+    from scipy.linalg.lapack import dpstrf
+
+    n = K.shape[0]
+    scale, largest = float(np.abs(K).max()), float(K.diagonal().max())
+    if scale == 0.0:
+        return np.zeros((n, 0)), np.zeros(0, dtype=np.intp)
+    if largest <= 0.0:
+        raise _indefinite(K)
+    packed, order, rank, _ = dpstrf(K, lower=1, tol=tolerance * largest)
+    order = np.asarray(order, dtype=np.intp) - 1  # LAPACK counts from 1
+    factor = np.zeros((n, rank))
+    factor[order] = np.tril(packed)[:, :rank]
+    rest = order[rank:]
+    if rest.size:
+        leftover = K[np.ix_(rest, rest)] - factor[rest] @ factor[rest].T
+        if np.abs(leftover).max() > _slack(n, tolerance) * scale:
+            # The leftover of a semidefinite matrix is bounded by its diagonal. Noise in the last pivots may exceed
+            # that too, so the eigenvalue decides.
+            error = _indefinite(K)
+            if error.eigenvalue < -_slack(n, tolerance) * scale:
+                raise error
+    return factor, order[:rank]
+
+
+def partial_cholesky(
+    column: Callable[[int], Array], diagonal: Array, rank: int, tolerance: float
+) -> tuple[Array, Pivots]:
+    """The factor F of shape (n, r), r <= ``rank``, from ``column(i)`` = K[:, i] of the chosen pivots alone.
+
+    K itself is never formed: n r numbers are held, and r columns computed. Raises IndefiniteError if these columns
+    show that K has a negative eigenvalue; the eigenvalue stated is that of the block that shows it, an upper bound.
+    """
+    n = diagonal.shape[0]
+    largest = float(diagonal.max())
+    slack = _slack(n, tolerance) * float(np.abs(diagonal).max())
+    left = diagonal.copy()
+    columns = np.zeros((n, min(rank, n)), order="F")
+    pivots: list[int] = []
+    _refuse_negative(left, slack, pivots, column)
+    while len(pivots) < columns.shape[1]:
+        pivot, r = int(left.argmax()), len(pivots)
+        if left[pivot] <= tolerance * largest or largest <= 0.0:
+            break
+        found = column(pivot) - columns[:, :r] @ columns[pivot, :r]
+        # The rows of earlier pivots are zero in exact arithmetic, and a triangle has to have them so.
+        found[pivots] = 0.0
+        found[pivot] = left[pivot]
+        columns[:, r] = found / np.sqrt(left[pivot])
+        left -= columns[:, r] ** 2
+        pivots.append(pivot)
+        _refuse_negative(left, slack, pivots, column)
+        left[pivots] = 0.0
+    return np.ascontiguousarray(columns[:, : len(pivots)]), np.asarray(pivots, dtype=np.intp)
+
+
+def _slack(n: int, tolerance: float) -> float:
+    """What the tolerance and the rounding of n steps can leave over, relative to the scale of the matrix."""
+    return 10.0 * tolerance + 20.0 * n * EPS
+
+
+def _refuse_negative(left: Array, slack: float, pivots: list[int], column: Callable[[int], Array]) -> None:
+    worst = int(left.argmin())
+    if left[worst] >= -slack:
+        return
+    rows = [*pivots, worst]
+    raise _indefinite(np.array([column(i)[rows] for i in rows]), "at most ")
+
+
+def _indefinite(K: Array, bound: str = "") -> IndefiniteError:
+    from scipy.linalg import eigh
+
+    eigenvalues: Any = eigh((K + K.T) / 2.0, eigvals_only=True, subset_by_index=[0, 0])
+    least = float(eigenvalues[0])
+    return IndefiniteError(
+        f"X, kernel: the Gram matrix is not positive semidefinite, its least eigenvalue is {bound}{least:.6g}; "
+        "give a semidefinite kernel, or a larger tolerance if rounding explains this value",
+        least,
+    )

@@ -1,0 +1,269 @@
+r"""Feature maps: coordinates of points in which every kernel method is a linear method.
+
+A kernel k has a feature map :math:`\varphi` with :math:`k(x, z) = \langle\varphi(x), \varphi(z)\rangle`. On the span
+of a sample, :class:`KernelFeatures` gives :math:`\varphi(z)` in an orthonormal basis: with the pivoted Cholesky
+factor :math:`P'KP = LL'` of the Gram matrix, the row :math:`c(z) = L_p^{-1} k(x_p, z)`, where :math:`x_p` are the
+pivot points and :math:`L_p` their triangle. Then :math:`c(x)'c(z) = k(x, z)` for sample points, and what lies outside
+the span has length :math:`k(z, z) - \|c(z)\|^2`. Nothing inverts a Gram matrix, and scale is a choice of rank.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from convexnovelty.cholesky import full_cholesky, partial_cholesky
+from convexnovelty.errors import InputError
+from convexnovelty.kernels import Kernel, Linear, Precomputed, as_kernel
+from convexnovelty.validation import Array, integer, points, positive, symmetric, vector
+
+__all__ = ["Coordinates", "FeatureMap", "KernelFeatures", "LinearFeatures"]
+
+TOLERANCE = 1e-13  # pivots below this share of the largest k(x, x) count as zero: a few hundred roundings
+
+
+class Coordinates(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
+    """Rows of coordinates that remember k(z, z) of the points they came from, in ``squared_norms`` of shape (n,).
+
+    Selecting rows (slice, boolean mask, integer array) keeps the matching norms. Columns, transposes and copies have
+    ``squared_norms`` None, since then nobody knows them, and arithmetic gives plain arrays. Read-only, so that the
+    two cannot drift apart.
+    """
+
+    squared_norms: Array | None
+
+    def __new__(cls, values: Any, squared_norms: Any = None) -> Coordinates:
+        """Coordinates of shape (n, r), with k(z, z) of shape (n,) if known."""
+        array = np.array(points(values, "values")).view(cls)
+        if squared_norms is not None:
+            array.squared_norms = vector(squared_norms, "squared_norms", array.shape[0])
+            array.setflags(write=False)
+        return array
+
+    def __array_finalize__(self, parent: Any) -> None:
+        self.squared_norms = None
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else np.asarray(array)
+
+    def __getitem__(self, index: Any) -> Any:
+        selected = super().__getitem__(index)
+        if self.squared_norms is None or self.ndim != 2 or not _selects_rows(index):
+            return selected
+        if isinstance(selected, Coordinates) and selected.ndim == 2:
+            selected.squared_norms = self.squared_norms[index]
+            selected.setflags(write=False)
+        return selected
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (np.asarray(self), self.squared_norms)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return self.__reduce__()
+
+
+def _rebuild(values: Array, squared_norms: Array | None) -> Coordinates:
+    return Coordinates(values, squared_norms) if squared_norms is not None else values.view(Coordinates)
+
+
+def _selects_rows(index: Any) -> bool:
+    """Whether an index picks whole rows: a slice, a mask of rows, or an array of row numbers."""
+    if isinstance(index, slice):
+        return True
+    if isinstance(index, (list, np.ndarray)):
+        array = np.asarray(index)
+        return array.ndim == 1 and (array.dtype.kind in "biu" or array.size == 0)
+    return False
+
+
+class FeatureMap(ABC):
+    """Points as rows of coordinates whose inner products are the kernel's values.
+
+    Laws, with K = ``features.gram``, C = ``features.training`` and ``residuals`` = diag(K) - row norms of C squared
+    ---------------------------------------------------------------------------------------------------------
+    - ``C @ C.T == K`` where the residuals are zero, which is everywhere unless ``rank`` cut the basis short.
+    - ``features.coordinates(features.points) == C`` to 1e-10 of ``features.unit``.
+    - ``features.coordinates(Z) @ C.T == features.cross_gram(Z)``, under the same condition.
+    - ``features.coordinates(Z).squared_norms == features.squared_norms(Z)``.
+    """
+
+    points: Array
+    kernel: Kernel
+    training: Coordinates
+
+    @abstractmethod
+    def coordinates(self, Z: Any, squared_norms: Any = None) -> Coordinates:
+        """The coordinates of new points, of shape (m, r)."""
+
+    @abstractmethod
+    def cross_gram(self, Z: Any) -> Array:
+        """k(z_j, x_i) of shape (m, n)."""
+
+    @abstractmethod
+    def squared_norms(self, Z: Any = None) -> Array:
+        """k(z, z) of shape (m,); of the training points if ``Z`` is left out."""
+
+    @cached_property
+    def gram(self) -> Array:
+        """The Gram matrix k(x_i, x_j) of shape (n, n), computed once."""
+        return self.kernel(self.points)
+
+    @property
+    def n(self) -> int:
+        """The number of training points."""
+        return int(self.training.shape[0])
+
+    @property
+    def dimension(self) -> int:
+        """The number r of coordinates."""
+        return int(self.training.shape[1])
+
+    @cached_property
+    def unit(self) -> float:
+        """The root of the mean of k(x, x), the scale of the features; 1 if all are zero."""
+        return float(np.sqrt(np.mean(self.squared_norms()))) or 1.0
+
+
+class LinearFeatures(FeatureMap):
+    """The points themselves: coordinates in R^p, with the linear kernel.
+
+    Parameters
+    ----------
+    X : (n, p) points.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.points = points(X, "X")
+        self.kernel = Linear()
+        self.training = Coordinates(self.points, self.kernel.diagonal(self.points))
+
+    def coordinates(self, Z: Any, squared_norms: Any = None) -> Coordinates:
+        """The points ``Z`` of shape (m, p), checked; ``squared_norms`` is not needed."""
+        Z = self._checked(Z)
+        return Coordinates(Z, self.kernel.diagonal(Z))
+
+    def cross_gram(self, Z: Any) -> Array:
+        """z_j'x_i of shape (m, n)."""
+        return self.kernel(self._checked(Z), self.points)
+
+    def squared_norms(self, Z: Any = None) -> Array:
+        """The squared lengths of the points, of shape (m,)."""
+        return self.kernel.diagonal(self.points if Z is None else self._checked(Z))
+
+    def _checked(self, Z: Any) -> Array:
+        return _with_columns(points(Z, "Z"), self.points.shape[1])
+
+
+class KernelFeatures(FeatureMap):
+    r"""Coordinates of :math:`\varphi(z)` in an orthonormal basis of a sample's span, by pivoted Cholesky.
+
+    .. math:: K_{pp} = L_p L_p', \qquad c(z) = L_p^{-1} k(x_p, z)
+
+    Parameters
+    ----------
+    X : (n, p) points; for ``kernel="precomputed"`` their (n, n) Gram matrix, which must be symmetric.
+    kernel : a Kernel, a name, a function, or None for the linear kernel; ``gamma="scale"`` is read off ``X``.
+    rank : at most so many coordinates. Then the Gram matrix is never stored: the columns of the chosen pivots are
+        computed on demand (pivoted Nystroem), and ``residuals`` says what was left out. None keeps all.
+    tolerance : a pivot below ``tolerance * max k(x, x)`` ends the factorisation; the rank is the number of pivots.
+
+    Attributes
+    ----------
+    training : (n, r) Coordinates of the sample.
+    pivots : (r,) the row numbers of the sample points that span the basis.
+    residuals : (n,) squared lengths of what the basis does not hold, k(x, x) - ||c(x)||^2.
+
+    Raises
+    ------
+    IndefiniteError with the most negative eigenvalue, if the Gram matrix is not positive semidefinite. With ``rank``
+    only the computed columns are judged. InputError if every k(x, x) is zero: such features have no scale.
+    """
+
+    def __init__(self, X: Any, kernel: Any = None, rank: int | None = None, tolerance: float = TOLERANCE) -> None:
+        kernel = as_kernel(kernel)
+        self.tolerance = positive(tolerance, "tolerance")
+        self.rank = None if rank is None else integer(rank, "rank", 1)
+        if isinstance(kernel, Precomputed):
+            self.points = symmetric(points(X, "X"), "X")
+        else:
+            self.points = points(X, "X")
+        self.kernel = kernel.fitted(self.points)
+        self._norms = np.diag(self.points).copy() if self._precomputed else self.kernel.diagonal(self.points)
+        if self.rank is None:
+            factor, self.pivots = full_cholesky(self.gram, self.tolerance)
+        else:
+            factor, self.pivots = partial_cholesky(self._column, self._norms, self.rank, self.tolerance)
+        if self.pivots.size == 0:
+            raise InputError("X: k(x, x) = 0 at every point, so the features are all zero; give points that are not")
+        self.residuals = np.maximum(self._norms - np.einsum("ij,ij->i", factor, factor), 0.0)
+        self._triangle = factor[self.pivots]
+        self._pivot_points = self.points[self.pivots]
+        self._row_of: dict[int, int] = {}
+        first = [self._row_of.setdefault(key, i) for i, key in enumerate(_row_keys(self.points))]
+        self.training = Coordinates(factor[first], self._norms)
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed)
+
+    @cached_property
+    def gram(self) -> Array:
+        """The Gram matrix k(x_i, x_j) of shape (n, n): exact, also where ``rank`` cut the coordinates short."""
+        return self.points if self._precomputed else self.kernel(self.points)
+
+    def cross_gram(self, Z: Any) -> Array:
+        """k(z_j, x_i) of shape (m, n); for a precomputed kernel ``Z`` is this matrix itself and is only checked."""
+        Z = self._checked(Z)
+        return Z if self._precomputed else self.kernel(Z, self.points)
+
+    def coordinates(self, Z: Any, squared_norms: Any = None) -> Coordinates:
+        r"""The coordinates :math:`L_p^{-1} k(x_p, z)` of new points, of shape (m, r); a sample point gets its own back.
+
+        Parameters
+        ----------
+        Z : (m, p) points; for a precomputed kernel the rows k(z, x_i) of shape (m, n).
+        squared_norms : (m,) k(z, z). Only for a precomputed kernel, where nothing else tells them; without them
+            the coordinates carry none, half-spaces work, and a ball that needs them says so.
+        """
+        from scipy.linalg import solve_triangular
+
+        Z = self._checked(Z)
+        if self._precomputed:
+            values = Z[:, self.pivots]
+            norms = None if squared_norms is None else vector(squared_norms, "squared_norms", Z.shape[0])
+        else:
+            values = self.kernel.evaluate(Z, self._pivot_points)
+            norms = self.kernel.diagonal(Z)
+        found = np.ascontiguousarray(solve_triangular(self._triangle, values.T, lower=True).T)
+        # The last pivots may be as small as the tolerance, and divide a rounding of 1e-16 by its root: 1e-9 at worst.
+        # Sample points are therefore recognised, and give their training coordinates to the last bit.
+        for j, key in enumerate(_row_keys(Z)):
+            i = self._row_of.get(key)
+            if i is not None and np.array_equal(Z[j], self.points[i]):
+                found[j] = self.training[i]
+        return Coordinates(found, norms)
+
+    def squared_norms(self, Z: Any = None) -> Array:
+        """k(z, z) of shape (m,). Raises InputError for new points of a precomputed kernel, which cannot know it."""
+        return self._norms if Z is None else self.kernel.diagonal(self._checked(Z))
+
+    def _column(self, i: int) -> Array:
+        """Column i of the Gram matrix."""
+        return self.points[:, i] if self._precomputed else self.kernel.evaluate(self.points, self.points[[i]])[:, 0]
+
+    def _checked(self, Z: Any) -> Array:
+        return _with_columns(points(Z, "Z"), self.points.shape[1])
+
+
+def _row_keys(Z: Array) -> list[int]:
+    """A hash for each row; adding zero makes -0.0 and 0.0 the same point."""
+    return [hash(row.tobytes()) for row in Z + 0.0]
+
+
+def _with_columns(Z: Array, columns: int) -> Array:
+    if Z.shape[1] != columns:
+        raise InputError(f"Z: {Z.shape[1]} columns were found where {columns} are needed, as in training")
+    return Z

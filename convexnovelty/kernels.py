@@ -1,0 +1,482 @@
+r"""Kernels k(x, z): objects that evaluate, compare by value, pickle, and travel as recipes.
+
+A kernel is made by a function with scikit-learn's parameter names::
+
+    kernel = gaussian(width=2.0)      # exp(-||x - z||^2 / 2)
+    kernel(X, Z)                      # shape (n, m)
+    kernel.diagonal(Z)                # k(z, z), shape (m,)
+
+The formulas are a line of NumPy each, so that this module costs no import of scikit-learn; the tests compare
+each with scikit-learn's. What differs is stated at the kernel: Gaussian distances that do not cancel far from
+the origin, and an automatic ``gamma="scale"`` that a large constant column cannot ruin.
+
+A new kernel is one subclass of :class:`Kernel`, a frozen dataclass with a ``name`` and ``evaluate``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from convexnovelty.errors import InputError
+from convexnovelty.validation import Array, integer, number, points, positive
+
+__all__ = [
+    "Kernel",
+    "all_kernels",
+    "as_kernel",
+    "from_callable",
+    "gaussian",
+    "laplacian",
+    "linear",
+    "polynomial",
+    "precomputed",
+    "sigmoid",
+]
+
+SCALE = "scale"  # the word for a gamma that is read off the training points
+FALLBACK_GAMMA = 1.0  # what "scale" becomes for points that are all equal, where no width can be read off
+
+# A squared distance below this share of ||x||^2 + ||z||^2 has lost three digits of sixteen in the expansion
+# ||x||^2 + ||z||^2 - 2 x'z, and is computed again from the difference.
+CANCELLATION = 1e-3
+BLOCK = 2**21  # numbers held at once while distances are computed again: 16 MB
+
+
+@dataclass(frozen=True, repr=False)
+class Kernel(ABC):
+    """A symmetric function k(x, z) of two points.
+
+    Laws
+    ----
+    - ``k(X, Z) == k(Z, X).T`` up to rounding, and ``k(X)`` is symmetric to the last bit.
+    - ``k.diagonal(Z) == np.diag(k(Z))`` up to rounding.
+    - ``Kernel.from_recipe(k.recipe()) == k``, and likewise after pickling.
+    - If ``k.semidefinite``, every ``k(X, X)`` is positive semidefinite.
+    - ``k.fitted(X)`` has numbers for all parameters, and ``k.fitted(X).fitted(Z) == k.fitted(X)``.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def evaluate(self, X: Array, Z: Array) -> Array:
+        """k(x_i, z_j) of shape (n, m), for float64 arrays of shapes (n, p) and (m, p) that were checked before."""
+
+    def __call__(self, X: Any, Z: Any = None) -> Array:
+        """k(x_i, z_j) of shape (n, m); ``Z`` left out means ``X``.
+
+        Raises InputError for points that are not finite real matrices with equally many columns.
+        """
+        left = points(X, "X")
+        right = left if Z is None or Z is X else points(Z, "Z")
+        if left.shape[1] != right.shape[1]:
+            raise InputError(f"Z: {right.shape[1]} columns were found where X has {left.shape[1]}; give equally many")
+        return self.evaluate(left, right)
+
+    def diagonal(self, Z: Any) -> Array:
+        """k(z_j, z_j) of shape (m,)."""
+        right = points(Z, "Z")
+        # Small blocks: the diagonal of a block of 32 rows costs 32 evaluations a point, and no loop over points.
+        blocks = [np.diag(self.evaluate(part, part)) for part in _row_blocks(right, 32)]
+        return np.concatenate(blocks)
+
+    @property
+    def semidefinite(self) -> bool:
+        """Whether theory says that every Gram matrix of this kernel is positive semidefinite."""
+        return True
+
+    def fitted(self, X: Any) -> Kernel:
+        """This kernel with every parameter that depends on the training points ``X`` replaced by its number."""
+        return self
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def recipe(self) -> dict[str, Any]:
+        """Name and parameters, as plain data that JSON can hold; the way back is :meth:`from_recipe`."""
+        return {"name": self.name, "parameters": self.parameters}
+
+    @staticmethod
+    def from_recipe(recipe: Mapping[str, Any]) -> Kernel:
+        """The kernel that a recipe describes. Runs no code but the checks of the kernel's own parameters.
+
+        Raises InputError for a name that no kernel has, and for parameters that this kernel does not take.
+        """
+        try:
+            name, parameters = recipe["name"], dict(recipe["parameters"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"recipe: {recipe!r} was found; give a mapping with 'name' and 'parameters'") from error
+        kinds = all_kernels()
+        if name not in kinds:
+            raise InputError(f"recipe: no kernel is called {name!r}; known are {', '.join(sorted(kinds))}")
+        try:
+            return kinds[name](**parameters)
+        except TypeError as error:
+            raise InputError(f"recipe: parameters {parameters!r} do not fit the kernel {name!r} ({error})") from error
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.parameters.items())})"
+
+
+def all_kernels() -> dict[str, type[Kernel]]:
+    """Every kernel class that has a recipe, by name; a subclass of :class:`Kernel` is found by existing."""
+
+    def walk(kind: Any) -> Iterator[type[Kernel]]:
+        for child in kind.__subclasses__():
+            yield child
+            yield from walk(child)
+
+    kinds = (kind for kind in walk(Kernel) if "name" in vars(kind) and kind is not FromCallable)
+    return {kind.name: kind for kind in kinds}
+
+
+@dataclass(frozen=True, repr=False)
+class Linear(Kernel):
+    """k(x, z) = x'z."""
+
+    name: ClassVar[str] = "linear"
+
+    def evaluate(self, X: Array, Z: Array) -> Array:
+        """See :meth:`Kernel.evaluate`."""
+        return np.asarray(X @ Z.T)
+
+    def diagonal(self, Z: Any) -> Array:
+        """The squared norms of the points."""
+        return _squared_norms(points(Z, "Z"))
+
+
+@dataclass(frozen=True, repr=False)
+class Gaussian(Kernel):
+    r"""k(x, z) = exp(-gamma ||x - z||^2), with squared distances that keep their relative accuracy everywhere.
+
+    Source: chapter 8 of Learning with Kernels, section 8.2 (any semidefinite kernel; the value k(x, x) is constant).
+    """
+
+    gamma: float | str = SCALE
+    name: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        _set(self, gamma=_gamma(self.gamma))
+
+    def evaluate(self, X: Array, Z: Array) -> Array:
+        """See :meth:`Kernel.evaluate`."""
+        exponent = squared_distances(X, Z)
+        exponent *= -_resolved(self, self.gamma)
+        return np.asarray(np.exp(exponent, out=exponent))
+
+    def diagonal(self, Z: Any) -> Array:
+        """All ones."""
+        return np.ones(points(Z, "Z").shape[0])
+
+    def fitted(self, X: Any) -> Gaussian:
+        """``gamma="scale"`` as 1 / (p * mean of the variances of the p columns), by :func:`scale_gamma`."""
+        return self if self.gamma != SCALE else Gaussian(scale_gamma(X))
+
+
+@dataclass(frozen=True, repr=False)
+class Polynomial(Kernel):
+    """k(x, z) = (gamma x'z + coef0)^degree; semidefinite for coef0 >= 0."""
+
+    degree: int = 3
+    gamma: float | str = 1.0
+    coef0: float = 1.0
+    name: ClassVar[str] = "polynomial"
+
+    def __post_init__(self) -> None:
+        _set(
+            self,
+            degree=integer(self.degree, "degree", 1),
+            gamma=_gamma(self.gamma),
+            coef0=number(self.coef0, "coef0"),
+        )
+
+    def evaluate(self, X: Array, Z: Array) -> Array:
+        """See :meth:`Kernel.evaluate`."""
+        return np.asarray((_resolved(self, self.gamma) * (X @ Z.T) + self.coef0) ** self.degree)
+
+    def diagonal(self, Z: Any) -> Array:
+        """(gamma ||z||^2 + coef0)^degree."""
+        norms = _squared_norms(points(Z, "Z"))
+        return np.asarray((_resolved(self, self.gamma) * norms + self.coef0) ** self.degree)
+
+    @property
+    def semidefinite(self) -> bool:
+        """True for coef0 >= 0, where the power is a sum of products of semidefinite kernels; else not known."""
+        return self.coef0 >= 0
+
+    def fitted(self, X: Any) -> Polynomial:
+        """``gamma="scale"`` as for the Gaussian kernel, so that gamma x'z does not depend on the unit of the points."""
+        return self if self.gamma != SCALE else Polynomial(self.degree, scale_gamma(X), self.coef0)
+
+
+@dataclass(frozen=True, repr=False)
+class Sigmoid(Kernel):
+    """k(x, z) = tanh(gamma x'z + coef0), which is indefinite in general: its Gram matrix has to be checked.
+
+    :class:`~convexnovelty.features.KernelFeatures` refuses a Gram matrix with a negative eigenvalue and states it.
+    """
+
+    gamma: float | str = 1.0
+    coef0: float = 0.0
+    name: ClassVar[str] = "sigmoid"
+
+    def __post_init__(self) -> None:
+        _set(self, gamma=_gamma(self.gamma), coef0=number(self.coef0, "coef0"))
+
+    def evaluate(self, X: Array, Z: Array) -> Array:
+        """See :meth:`Kernel.evaluate`."""
+        return np.asarray(np.tanh(_resolved(self, self.gamma) * (X @ Z.T) + self.coef0))
+
+    def diagonal(self, Z: Any) -> Array:
+        """tanh(gamma ||z||^2 + coef0)."""
+        return np.asarray(np.tanh(_resolved(self, self.gamma) * _squared_norms(points(Z, "Z")) + self.coef0))
+
+    @property
+    def semidefinite(self) -> bool:
+        """False: there are points for which the Gram matrix has a negative eigenvalue."""
+        return False
+
+    def fitted(self, X: Any) -> Sigmoid:
+        """``gamma="scale"`` as for the Gaussian kernel, so that gamma x'z does not depend on the unit of the points."""
+        return self if self.gamma != SCALE else Sigmoid(scale_gamma(X), self.coef0)
+
+
+@dataclass(frozen=True, repr=False)
+class Laplacian(Kernel):
+    """k(x, z) = exp(-gamma ||x - z||_1)."""
+
+    gamma: float | str = SCALE
+    name: ClassVar[str] = "laplacian"
+
+    def __post_init__(self) -> None:
+        _set(self, gamma=_gamma(self.gamma))
+
+    def evaluate(self, X: Array, Z: Array) -> Array:
+        """See :meth:`Kernel.evaluate`."""
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(np.exp(-_resolved(self, self.gamma) * cdist(X, Z, "cityblock")))
+
+    def diagonal(self, Z: Any) -> Array:
+        """All ones."""
+        return np.ones(points(Z, "Z").shape[0])
+
+    def fitted(self, X: Any) -> Laplacian:
+        """``gamma="scale"`` as 1 / (p s), where s^2 is the mean of the column variances: a distance, not a square."""
+        if self.gamma != SCALE:
+            return self
+        variance = _mean_variance(points(X, "X"))
+        columns = points(X, "X").shape[1]
+        return Laplacian(1.0 / (columns * variance**0.5) if variance > 0 else FALLBACK_GAMMA)
+
+
+@dataclass(frozen=True, repr=False)
+class Precomputed(Kernel):
+    """The kernel of a Gram matrix that the user computed: there are no points, so nothing can be evaluated here."""
+
+    name: ClassVar[str] = "precomputed"
+
+    def evaluate(self, X: Array, Z: Array) -> Array:
+        """Raises InputError, since there is no formula."""
+        raise InputError(
+            "kernel: 'precomputed' has no formula to evaluate; pass the matrix of kernel values where points are asked"
+        )
+
+    def diagonal(self, Z: Any) -> Array:
+        """Raises InputError, since a matrix of values k(z, x_i) does not tell k(z, z)."""
+        raise InputError("squared_norms: k(z, z) cannot be computed for a precomputed kernel; pass squared_norms=")
+
+
+@dataclass(frozen=True, repr=False)
+class FromCallable(Kernel):
+    """k(X, Z) = function(X, Z) for a user's function from (n, p) and (m, p) to (n, m), as scikit-learn takes it.
+
+    A function is code, so this kernel has no recipe and its models cannot be saved; a subclass of
+    :class:`Kernel` can. Whether it pickles is the function's affair (a lambda does not).
+    """
+
+    function: Callable[[Array, Array], Any]
+    name: ClassVar[str] = "callable"
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InputError(f"kernel: {self.function!r} was found; give a function of (X, Z)")
+
+    @property
+    def semidefinite(self) -> bool:
+        """False: nothing is known of a user's function, so that its Gram matrices have to be checked."""
+        return False
+
+    def evaluate(self, X: Array, Z: Array) -> Array:
+        """The function's values, checked for shape, kind and finiteness."""
+        label = f"kernel {self!r}"
+        values = points(self.function(X, Z), label)
+        if values.shape != (X.shape[0], Z.shape[0]):
+            raise InputError(
+                f"{label}: values of shape {values.shape} were returned for {X.shape[0]} and {Z.shape[0]} points; "
+                f"return shape {(X.shape[0], Z.shape[0])}"
+            )
+        return values
+
+    def recipe(self) -> dict[str, Any]:
+        """Raises InputError, naming the function."""
+        raise InputError(
+            f"kernel {self!r}: a function has no recipe and cannot be saved; "
+            "write it as a subclass of convexnovelty.kernels.Kernel with a name"
+        )
+
+    def __repr__(self) -> str:
+        return f"from_callable({getattr(self.function, '__qualname__', repr(self.function))})"
+
+
+def linear() -> Linear:
+    """k(x, z) = x'z."""
+    return Linear()
+
+
+def gaussian(width: float | None = None, gamma: float | str | None = None) -> Gaussian:
+    """k(x, z) = exp(-||x - z||^2 / width) = exp(-gamma ||x - z||^2).
+
+    Parameters
+    ----------
+    width : positive number, in squared units of the points; chapter 8 of Learning with Kernels writes c.
+    gamma : positive number, 1 / width; or "scale", the default, for 1 / (p * mean of the column variances).
+
+    Raises
+    ------
+    InputError if both are given, or one is not positive.
+    """
+    if width is not None and gamma is not None:
+        raise InputError(f"width, gamma: both were given ({width!r} and {gamma!r}); give one, since gamma = 1 / width")
+    if width is not None:
+        return Gaussian(positive(1.0 / positive(width, "width"), "1 / width"))
+    return Gaussian(SCALE if gamma is None else gamma)
+
+
+def polynomial(degree: int = 3, gamma: float | str = 1.0, coef0: float = 1.0) -> Polynomial:
+    """k(x, z) = (gamma x'z + coef0)^degree."""
+    return Polynomial(degree, gamma, coef0)
+
+
+def sigmoid(gamma: float | str = 1.0, coef0: float = 0.0) -> Sigmoid:
+    """k(x, z) = tanh(gamma x'z + coef0), which may be indefinite."""
+    return Sigmoid(gamma, coef0)
+
+
+def laplacian(gamma: float | str = SCALE) -> Laplacian:
+    """k(x, z) = exp(-gamma ||x - z||_1)."""
+    return Laplacian(gamma)
+
+
+def precomputed() -> Precomputed:
+    """The kernel whose values the user passes in place of points."""
+    return Precomputed()
+
+
+def from_callable(function: Callable[[Array, Array], Any]) -> FromCallable:
+    """The kernel of a function that takes (n, p) and (m, p) and returns (n, m)."""
+    return FromCallable(function)
+
+
+_SYNONYMS = {"rbf": "gaussian", "poly": "polynomial"}  # scikit-learn's words
+
+
+def as_kernel(kernel: Kernel | str | Callable[[Array, Array], Any] | None) -> Kernel:
+    """A kernel from whatever a user may pass: a Kernel, its name (scikit-learn's names too), a function, or None.
+
+    None is the linear kernel. Raises InputError for anything else.
+    """
+    if kernel is None:
+        return Linear()
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        kinds = all_kernels()
+        name = _SYNONYMS.get(kernel, kernel)
+        if name not in kinds:
+            known = ", ".join(sorted([*kinds, *_SYNONYMS]))
+            raise InputError(f"kernel: {kernel!r} was found; give one of {known}, a Kernel or a function of (X, Z)")
+        return kinds[name]()
+    if callable(kernel) and not isinstance(kernel, type):
+        return FromCallable(kernel)
+    raise InputError(f"kernel: {kernel!r} was found; give a Kernel, a name, or a function of (X, Z)")
+
+
+def scale_gamma(X: Any) -> float:
+    """gamma = 1 / (p * mean of the variances of the p columns), so that c X has gamma / c^2 for every c.
+
+    The variances are of each column about its own mean, as a kernel of differences asks: a constant added to a
+    column changes nothing. (scikit-learn takes the variance of the flattened matrix, where a constant column with
+    a large value makes the kernel so wide that nothing is ever novel.) Points that are all equal have no scale:
+    for them gamma is 1.
+    """
+    X = points(X, "X")
+    variance = _mean_variance(X)
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else FALLBACK_GAMMA
+
+
+def squared_distances(X: Array, Z: Array) -> Array:
+    """||x_i - z_j||^2 of shape (n, m), accurate to about 1e-12 of itself wherever the points lie.
+
+    The expansion ||x||^2 + ||z||^2 - 2 x'z runs at the speed of a matrix product, but cancels when points are
+    close to one another and far from the origin. So the points are moved by the mean of ``X`` first, and pairs
+    that are still close compared with their norms are computed again from x_i - z_j. Equal points get 0 exactly.
+    """
+    same = Z is X
+    center = X.mean(axis=0)
+    X = X - center
+    Z = X if same else Z - center
+    norms = _squared_norms(X)[:, None] + _squared_norms(Z)[None, :]
+    distances = X @ Z.T
+    distances *= -2.0
+    distances += norms
+    norms *= CANCELLATION
+    rows, columns = np.nonzero(distances <= norms)
+    step = max(1, BLOCK // X.shape[1])
+    for start in range(0, rows.size, step):
+        i, j = rows[start : start + step], columns[start : start + step]
+        distances[i, j] = _squared_norms(X[i] - Z[j])
+    return np.asarray(distances)
+
+
+def _squared_norms(Z: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", Z, Z))
+
+
+def _mean_variance(X: Array) -> float:
+    """The mean of the column variances; measured from the first row, so that a constant column gives 0 exactly."""
+    return float(np.var(X - X[0], axis=0).mean())
+
+
+def _row_blocks(Z: Array, size: int) -> Iterator[Array]:
+    for start in range(0, Z.shape[0], size):
+        yield Z[start : start + size]
+
+
+def _gamma(gamma: Any) -> float | str:
+    if isinstance(gamma, str):
+        if gamma != SCALE:
+            raise InputError(f"gamma: {gamma!r} was found; give a number above zero, or 'scale'")
+        return gamma
+    return positive(gamma, "gamma")
+
+
+def _resolved(kernel: Kernel, gamma: float | str) -> float:
+    if isinstance(gamma, str):
+        raise InputError(
+            f"kernel {kernel!r}: 'scale' is read off training points; use kernel.fitted(X) first, or give a number"
+        )
+    return gamma
+
+
+def _set(kernel: Kernel, **values: Any) -> None:
+    """Write checked parameters into a frozen dataclass, which Python allows in ``__post_init__`` only this way."""
+    for name, value in values.items():
+        object.__setattr__(kernel, name, value)
