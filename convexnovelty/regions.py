@@ -1,0 +1,267 @@
+r"""What a solution says about new points: a region with signed decision values, and what is guaranteed of it.
+
+A region is a level set, :math:`f(z) = s(z) - \text{level} \ge 0`. Points on its boundary belong to it: the support
+vectors of a solution lie there by construction, and rounding must not throw them out.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexnovelty.errors import InputError
+from convexnovelty.validation import Array, nonnegative, number, points, vector
+
+__all__ = ["TIE_TOLERANCE", "Ball", "Guarantee", "HalfSpace", "Interval", "Region", "ScoreThreshold"]
+
+# Values above -TIE_TOLERANCE * scale count as zero: what a solver at its usual accuracy leaves on the boundary.
+TIE_TOLERANCE = 1e-7
+
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+
+# Of k(z, z) - ||c(z)||^2, the share that is rounding of the factorisation and no distance from the sample's span.
+OUTSIDE_SPAN = 1e-12
+
+
+class Region(ABC):
+    """A set of ordinary points, as the points with a decision value of at least zero.
+
+    Laws
+    ----
+    - ``region.contains(Z) == (region.decision_values(Z) >= -tie)`` for a small tie that depends on no other row.
+    - ``region.decision_values(Z) + region.level`` is the score s(z), larger for more ordinary points.
+    - Rows are judged one by one: ``region.decision_values(Z)[i] == region.decision_values(Z[i:i + 1])[0]`` up to
+      rounding.
+
+    Attributes
+    ----------
+    tolerance : ties count as inside, up to ``tolerance * scale``.
+    scale : the size of decision values that matters; None means ``|level|``. A method whose points lie far from
+        the origin compared with their spread gives the spread of its decision values here.
+    """
+
+    tolerance: float
+    scale: float | None
+
+    @property
+    @abstractmethod
+    def level(self) -> float:
+        """The threshold on the score."""
+
+    @abstractmethod
+    def decision_values(self, Z: Any, squared_norms: Any = None) -> Array:
+        """f(z) of shape (m,): at least zero inside, negative outside."""
+
+    @abstractmethod
+    def rounding(self, Z: Any) -> Array | float:
+        """What rounding alone can do to each decision value."""
+
+    def contains(self, Z: Any, squared_norms: Any = None) -> NDArray[np.bool_]:
+        """Whether each row lies in the region, of shape (m,); points on the boundary do."""
+        tie = self.tolerance * (abs(self.level) if self.scale is None else self.scale) + self.rounding(Z)
+        return np.asarray(self.decision_values(Z, squared_norms) >= -tie)
+
+    def _check(self) -> None:
+        object.__setattr__(self, "tolerance", nonnegative(self.tolerance, "tolerance"))
+        if self.scale is not None:
+            object.__setattr__(self, "scale", nonnegative(self.scale, "scale"))
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSpace(Region):
+    r"""The half-space :math:`\{z : a'z \ge b\}` with normal a of shape (r,) and offset b; f(z) = a'z - b."""
+
+    normal: Array
+    offset: float
+    tolerance: float = TIE_TOLERANCE
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "normal", _frozen(vector(self.normal, "normal")))
+        object.__setattr__(self, "offset", number(self.offset, "offset"))
+        self._check()
+
+    @property
+    def level(self) -> float:
+        """The offset b."""
+        return self.offset
+
+    def decision_values(self, Z: Any, squared_norms: Any = None) -> Array:
+        """a'z - b of shape (m,); ``squared_norms`` is not needed."""
+        return np.asarray(_rows(Z, self.normal.size) @ self.normal - self.offset)
+
+    def rounding(self, Z: Any) -> Array:
+        """Proportional to the terms of the sum, which may be far larger than the sum."""
+        terms = np.abs(_rows(Z, self.normal.size)) @ np.abs(self.normal)
+        return np.asarray(ROUNDING * (terms + abs(self.offset)))
+
+
+@dataclass(frozen=True, eq=False)
+class Ball(Region):
+    r"""The ball :math:`\{z : \|z - c\|^2 \le R^2\}` with centre c of shape (r,); :math:`f(z) = R^2 - \|z - c\|^2`.
+
+    In the feature space of a kernel a new point has a part outside the sample's span, which no coordinate shows, but
+    which the distance contains: :math:`\|\varphi(z) - c\|^2 = \|c(z) - c\|^2 + k(z, z) - \|c(z)\|^2`. With
+    ``needs_norms`` the values k(z, z) are asked for, in ``squared_norms`` or carried by the Coordinates.
+    """
+
+    center: Array
+    squared_radius: float
+    needs_norms: bool = False
+    tolerance: float = TIE_TOLERANCE
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "center", _frozen(vector(self.center, "center")))
+        object.__setattr__(self, "squared_radius", nonnegative(self.squared_radius, "squared_radius"))
+        self._check()
+
+    @property
+    def level(self) -> float:
+        """Minus the squared radius: the score is minus the squared distance."""
+        return -self.squared_radius
+
+    def decision_values(self, Z: Any, squared_norms: Any = None) -> Array:
+        """R^2 - ||z - c||^2 of shape (m,).
+
+        Raises InputError if k(z, z) is needed and neither given nor carried.
+        """
+        rows = _rows(Z, self.center.size)
+        away = rows - self.center
+        distances = np.einsum("ij,ij->i", away, away)
+        if squared_norms is None and self.needs_norms:
+            squared_norms = getattr(Z, "squared_norms", None)
+            if squared_norms is None:
+                raise InputError(
+                    "squared_norms: None was found, but in a kernel's feature space the distance needs k(z, z); pass "
+                    "squared_norms=features.squared_norms(Z), or the Coordinates that features.coordinates(Z) returns"
+                )
+        if squared_norms is not None:
+            norms = vector(squared_norms, "squared_norms", rows.shape[0])
+            outside = norms - np.einsum("ij,ij->i", rows, rows)
+            distances += np.where(outside > OUTSIDE_SPAN * np.abs(norms), outside, 0.0)
+        return np.asarray(self.squared_radius - distances)
+
+    def rounding(self, Z: Any) -> Array:
+        """A rounding of the coordinates times the distance; with k(z, z), one of that too."""
+        rows = _rows(Z, self.center.size)
+        lengths = np.linalg.norm(rows, axis=1) + float(np.linalg.norm(self.center))
+        error = ROUNDING * lengths * (np.linalg.norm(rows - self.center, axis=1) + ROUNDING * lengths)
+        return np.asarray(error + ROUNDING * lengths**2) if self.needs_norms else np.asarray(error)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreThreshold(Region):
+    """The points whose score is at least a threshold; ``score`` maps (m, p) to (m,), larger for ordinary points."""
+
+    score: Callable[[Any], Any] = field(repr=False)
+    threshold: float
+    tolerance: float = TIE_TOLERANCE
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.score):
+            raise InputError(f"score: {self.score!r} was found; give a function from points to scores")
+        object.__setattr__(self, "threshold", number(self.threshold, "threshold"))
+        self._check()
+
+    @property
+    def level(self) -> float:
+        """The threshold."""
+        return self.threshold
+
+    def decision_values(self, Z: Any, squared_norms: Any = None) -> Array:
+        """Score minus threshold, of shape (m,)."""
+        rows = points(Z, "Z")
+        return vector(self.score(Z if isinstance(Z, np.ndarray) else rows), "score(Z)", rows.shape[0]) - self.threshold
+
+    def rounding(self, Z: Any) -> float:
+        """That of the threshold; nothing is known of how the score is computed."""
+        return ROUNDING * abs(self.threshold)
+
+
+class Guarantee(str):
+    """A sentence on a solution that holds for certain, with the number in it.
+
+    Attributes
+    ----------
+    bound : the number, for example the largest probability of the outside.
+    claim : for whom it holds, for example "every distribution with this mean and covariance".
+    """
+
+    bound: float
+    claim: str
+
+    def __new__(cls, text: str, bound: float = math.nan, claim: str = "") -> Guarantee:
+        """The sentence ``text``; without ``claim`` the sentence itself is the claim."""
+        guarantee = super().__new__(cls, text)
+        guarantee.bound = float(bound)
+        guarantee.claim = claim or str(text)
+        return guarantee
+
+    @classmethod
+    def outside(cls, bound: float, claim: str) -> Guarantee:
+        """The guarantee "P(outside) <= bound for claim"."""
+        return cls(f"P(outside) <= {bound:.6g} for {claim}", bound, claim)
+
+    def __getnewargs__(self) -> tuple[str, float, str]:  # type: ignore[override]
+        return str(self), self.bound, self.claim
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All optimal values of an offset, which may be many, and the one that is ``used``.
+
+    Both ends are equally optimal where they differ, so two solvers that return different offsets in it agree. The
+    upper end may be infinite.
+    """
+
+    lower: float
+    upper: float
+    used: float
+
+    def __post_init__(self) -> None:
+        if any(math.isnan(value) for value in (self.lower, self.upper, self.used)):
+            raise InputError(f"interval: {self.lower}, {self.upper}, {self.used} were found; NaN is no offset")
+        slack = 1e-9 * max((abs(v) for v in (self.lower, self.upper, self.used) if math.isfinite(v)), default=0.0)
+        if not (self.lower - slack <= self.used <= self.upper + slack):
+            raise InputError(f"interval: {self.used} was found as the value used in [{self.lower}, {self.upper}]")
+
+    @property
+    def width(self) -> float:
+        """The length of the interval; 0 for a unique offset."""
+        return max(0.0, self.upper - self.lower)
+
+    @property
+    def end(self) -> str:
+        """Which value is used: "unique", "lower", "upper" or "inside"."""
+        if self.lower == self.upper:
+            return "unique"
+        return {self.lower: "lower", self.upper: "upper"}.get(self.used, "inside")
+
+    def contains(self, value: float, tolerance: float = 1e-8) -> bool:
+        """Whether a value is optimal too, up to ``tolerance`` relative to the larger finite end."""
+        scale = max((abs(v) for v in (self.lower, self.upper) if math.isfinite(v)), default=0.0)
+        return bool(self.lower - tolerance * scale <= value <= self.upper + tolerance * scale)
+
+    def __float__(self) -> float:
+        return float(self.used)
+
+
+def _rows(Z: Any, columns: int) -> Array:
+    rows = points(Z, "Z")
+    if rows.shape[1] != columns:
+        raise InputError(f"Z: {rows.shape[1]} columns were found where the region has {columns} coordinates")
+    return rows
+
+
+def _frozen(array: Array) -> Array:
+    array = array.copy()
+    array.setflags(write=False)
+    return array
