@@ -102,7 +102,9 @@ def _coordinates(
     return STOPPED, max_steps
 
 
-def _joint_step(Q: Array, gradient: Array, b: Array, lower: Array, upper: Array, i: int, j: int) -> int:
+def _joint_step(
+    Q: Array, gradient: Array, b: Array, lower: Array, upper: Array, i: int, j: int, least_move: float
+) -> int:
     """The pair step (8.24)-(8.26): 1 if the pair moved, 0 if it could not, -1 if its curvature chi is negative."""
     if i == j:
         return 0
@@ -113,8 +115,8 @@ def _joint_step(Q: Array, gradient: Array, b: Array, lower: Array, upper: Array,
     change = (gradient[j] - gradient[i]) / max(chi, FLAT * scale + 1e-300)
     high, low = min(upper[i] - b[i], b[j] - lower[j]), max(lower[i] - b[i], b[j] - upper[j])
     change = min(max(change, low), high)
-    # Below this the new value is the old one but for rounding: no positive progress, ask the next heuristic.
-    if abs(change) <= 1e-15 * (abs(b[i]) + abs(b[j])) or change == 0.0:
+    # A coordinate that rounding left beside its bound can only make moves like this one: no progress, next heuristic.
+    if abs(change) <= least_move:
         return 0
     room = upper[i] - b[i] if change > 0.0 else lower[i] - b[i]
     b[i] = (upper[i] if change > 0.0 else lower[i]) if change == room else b[i] + change
@@ -146,6 +148,10 @@ def _scans(
     from a random place on.
     """
     n, steps, everything = b.shape[0], 0, True
+    least_move = 0.0
+    for t in range(n):
+        width = upper[t] - lower[t]
+        least_move = max(least_move, 1e-14 * (width if np.isfinite(width) else abs(b[t])))
     while steps < max_steps:
         moved_any = False
         for i in range(n):
@@ -158,7 +164,7 @@ def _scans(
             for t in range(n):
                 if lower[t] < b[t] < upper[t] and abs(gradient[i] - gradient[t]) > distance:
                     j, distance = t, abs(gradient[i] - gradient[t])
-            outcome = joint_step(Q, gradient, b, lower, upper, i, j) if j >= 0 else 0
+            outcome = joint_step(Q, gradient, b, lower, upper, i, j, least_move) if j >= 0 else 0
             for inside in (True, False):
                 if outcome != 0:
                     break
@@ -167,7 +173,7 @@ def _scans(
                     j = (state + k) % n
                     if inside and not lower[j] < b[j] < upper[j]:
                         continue
-                    outcome = joint_step(Q, gradient, b, lower, upper, i, j)
+                    outcome = joint_step(Q, gradient, b, lower, upper, i, j, least_move)
                     if outcome != 0:
                         break
             if outcome < 0:

@@ -160,6 +160,13 @@ def test_singular_matrices_with_copies_of_rows(seed, n, rank, rule):
     assert primal == pytest.approx(result.objective, abs=1e-9 * np.abs(K).max())
 
 
+def test_scans_end_where_rounding_leaves_coordinates_beside_their_bounds():
+    # Four support vectors at 1/4 and a linear kernel: pairs of coordinates of size 1e-17 once exchanged places for ever.
+    X = np.random.default_rng(0).normal(size=(400, 5)) + 3
+    result = smo(X @ X.T, upper=0.25, rule="schoelkopf", max_iterations=10_000)
+    assert result.objective == pytest.approx(smo(X @ X.T, upper=0.25).objective, rel=1e-12)
+
+
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("scale", [1e-8, 1e-6, 1e-4, 1.0, 1e4, 1e6, 1e8])
 def test_offset_is_an_interval_when_every_support_vector_is_at_its_bound(scale, rule):
