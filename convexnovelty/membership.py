@@ -1,0 +1,290 @@
+r"""A convex set as arrays, read off its membership constraints, with its support function by conic duality.
+
+A set is given by a function that turns a CVXPY vector :math:`v` into constraints. Compiling "minimise
+:math:`w'v` subject to these" with distinct weights :math:`w` gives the normal form
+
+.. math:: U = \{v : \exists u,\ A_v v + A_u u + s = b,\ s \in K\},
+
+the weights showing in the objective which columns belong to :math:`v`. Conic duality then gives
+
+.. math:: \sup_{v \in U} w'v = \min_z \{ b'z : A_v'z = w,\ A_u'z = 0,\ z \in K^* \},
+
+which is convex in :math:`w` and enters any CVXPY problem. Rows and columns are equilibrated and the origin is moved
+into the set first, so that radii and centres of any size may be mixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from convexnovelty._lazy import cp
+from convexnovelty.conic import ConicProgram, ConicSolution
+from convexnovelty.errors import EmptySetError, InputError, SolverError, UnboundedSetError
+from convexnovelty.validation import Array
+
+__all__ = ["Counterpart", "Membership", "as_counterpart", "convex"]
+
+CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
+LADDER = (1e-11, 1e-9, 1e-8, 1e-6)  # tolerances of the maximisation, tightest first
+
+Description = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """What stands in a program for a supremum over a set: a convex expression and the constraints that tie it.
+
+    Minimised, or bounded from above, ``value`` equals the supremum. It is an expression that CVXPY knows to be
+    convex, so that it is refused where it would be maximised.
+    """
+
+    value: cp.Expression
+    constraints: list[Any] = field(default_factory=list)
+
+
+def as_counterpart(value: Any) -> Counterpart:
+    """A Counterpart as it is; an expression alone as one without constraints."""
+    return value if isinstance(value, Counterpart) else Counterpart(value, [])
+
+
+def convex(value: cp.Expression) -> cp.Expression:
+    """The same number with its curvature in sight: DCP takes an affine epigraph value for something that one may
+    maximise, and would then answer wrongly without a word."""
+    return cp.max(cp.hstack([value])) if value.is_affine() else value
+
+
+def compiled(description: Description, size: int, name: str) -> tuple[ConicProgram, Array]:
+    """The arrays of a membership and the columns that belong to its variable."""
+    v = cp.Variable(size)
+    weights = np.arange(1.0, size + 1.0)
+    constraints = description(v)
+    constraints = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
+    for constraint in constraints:
+        if not isinstance(constraint, cp.Constraint):
+            raise InputError(
+                f"{name}: membership returned {constraint!r}; return a list of CVXPY constraints on what it was given"
+            )
+    problem = cp.Problem(cp.Minimize(weights @ v), constraints)
+    if not problem.is_dcp():
+        wrong = next(c for c in constraints if not c.is_dcp())
+        raise InputError(f"{name}: the membership is not convex by the rules of DCP in {wrong}; rewrite it, or lift it")
+    try:
+        program = ConicProgram.from_problem(problem)
+    except cp.SolverError as error:
+        raise InputError(f"{name}: the membership is no conic constraint ({error}); use real CVXPY variables") from error
+    found = np.flatnonzero(program.c)
+    columns = found[np.argsort(program.c[found], kind="stable")]
+    if columns.size != size or not np.array_equal(program.c[columns], weights):
+        raise InputError(f"{name}: the compiled membership does not show its variable; state it without side effects")
+    return replace(program, c=np.zeros_like(program.c)).without_repeated_blocks(), columns
+
+
+class Membership:
+    """The set :math:`\\{v : ...\\}` of a description, found to be non-empty and bounded.
+
+    Parameters
+    ----------
+    description : from a CVXPY vector of length ``size`` to constraints on it; further variables may occur.
+    size : length of the vector.
+    name : what an error message calls the set.
+
+    Raises
+    ------
+    EmptySetError : no vector satisfies the constraints (a certificate was found and verified).
+    UnboundedSetError : the set holds a ray.
+    """
+
+    def __init__(self, description: Description, size: int, name: str = "the set") -> None:
+        self.size = size
+        self.name = name
+        raw, self.columns = compiled(description, size, name)
+        scaled, scale = raw.equilibrated()
+        self._raw = raw
+        self._rows = scale.rows
+        self._program, self._width = scaled, scale.columns
+        self._origin = np.zeros(raw.c.size)
+        self._shift = np.zeros(raw.b.size)
+        self._settle()
+        self.parameter: cp.Parameter | None = None
+        self._varying = np.zeros(0, dtype=int)
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Prove the set non-empty and bounded, and move the origin between two of its opposite ends."""
+        # A generic direction and its opposite suffice: a ray that is level in it would be a coincidence of
+        # probability zero.
+        direction = np.random.default_rng(20).standard_normal(self.size)
+        ends = [self._end(sign * direction) for sign in (1.0, -1.0)]
+        found = [end for end in ends if end is not None]
+        if not found:
+            return
+        middle = sum(found) / len(found)
+        slack = self._program.b - self._program.A @ middle
+        reach = float(np.max(np.abs(slack), initial=0.0)) or 1.0
+        self._shift = self._program.A @ middle / reach
+        self._origin = self._width * middle
+        self._width = self._width * reach
+        self._rows = self._rows / reach
+        self._program = replace(self._program, b=slack / reach)
+
+    def _end(self, direction: Array) -> Array | None:
+        cost = np.zeros(self._program.c.size)
+        cost[self.columns] = -direction / np.linalg.norm(direction)
+        program = replace(self._program, c=cost)
+        for tolerance in LADDER[1:]:
+            solution = _clarabel(program, tolerance)
+            if "PrimalInfeasible" in solution.status and self._proves_empty(solution):
+                raise EmptySetError(f"{self.name} is empty: no member satisfies all of its constraints; relax one of them")
+            if "DualInfeasible" in solution.status and self._is_ray(solution, cost):
+                raise UnboundedSetError(
+                    f"{self.name} is unbounded: it holds a ray, so that a worst case over it is infinite; bound it"
+                )
+            if solution.status in ("Solved", "AlmostSolved"):
+                return solution.x
+        return None
+
+    def _proves_empty(self, solution: ConicSolution) -> bool:
+        z = solution.z
+        value = float(self._program.b @ z)
+        residual = float(np.linalg.norm(self._program.A.T @ z))
+        outside = float(np.linalg.norm(self._program.cones.violations(z, dual=True)))
+        return value < 0 and residual + outside <= CERTIFICATE * -value
+
+    def _is_ray(self, solution: ConicSolution, cost: Array) -> bool:
+        value = float(cost @ solution.x)
+        outside = float(np.linalg.norm(self._program.cones.violations(-(self._program.A @ solution.x))))
+        return value < 0 and outside <= CERTIFICATE * -value
+
+    # -- a radius as a parameter -----------------------------------------------------------------------------------------
+
+    def vary(self, others: list[ConicProgram]) -> bool:
+        """Make those right-hand sides a CVXPY parameter in which ``others`` (the set at other radii) differ.
+
+        Returns False, and changes nothing, where the set's matrix differs too.
+        """
+        if not all(_same_matrix(self._raw, other) for other in others):
+            return False
+        different = np.any([other.b != self._raw.b for other in others], axis=0)
+        self._varying = np.union1d(self._varying, np.flatnonzero(different)).astype(int)
+        self.parameter = cp.Parameter(max(self._varying.size, 1), value=self._moving(self._raw))
+        return True
+
+    def move(self, description: Description) -> None:
+        """Give the parameter the values of the set that ``description`` now is."""
+        raw, _ = compiled(description, self.size, self.name)
+        if not _same_matrix(self._raw, raw) or np.any(np.delete(raw.b != self._raw.b, self._varying)):
+            raise InputError(f"{self.name}: this change needs the problem to be made anew")
+        if self.parameter is not None:
+            self.parameter.value = self._moving(raw)
+
+    def _moving(self, raw: ConicProgram) -> Array:
+        values = self._rows * raw.b - self._shift
+        return values[self._varying] if self._varying.size else np.zeros(1)
+
+    # -- its support function --------------------------------------------------------------------------------------------
+
+    @property
+    def centre(self) -> Array:
+        """A point in or near the set."""
+        return self._origin[self.columns]
+
+    def support(self, w: Any) -> Counterpart:
+        r"""The counterpart of :math:`\sup_{v\in U} w'v` by conic duality; ``w`` is any affine expression."""
+        program = self._program
+        z = cp.Variable(program.b.size)
+        inner = np.setdiff1d(np.arange(program.c.size), self.columns)
+        pull = sp.csr_array(program.A.T)
+        fixed = program.b.copy()
+        fixed[self._varying] = 0.0
+        value = self.centre @ w + fixed @ z
+        if self._varying.size and self.parameter is not None:
+            value = value + self.parameter @ z[self._varying]
+        constraints = [pull[self.columns] @ z == cp.multiply(self._width[self.columns], w)]
+        if inner.size:
+            constraints.append(pull[inner] @ z == 0)
+        return Counterpart(convex(value), constraints + program.cones.constraints(z, dual=True))
+
+    def maximise(self, w: Array, root: Array | None = None, kappa: float = 0.0) -> tuple[float, Array]:
+        r"""The largest :math:`w'v + \kappa\sqrt{r'v}` over the set, and a member that attains it.
+
+        The primal program is solved, so that the value is reached by a member and owes nothing to :meth:`support`.
+        """
+        width = self._width[self.columns]
+        program = self._program
+        cost = np.zeros(program.c.size)
+        cost[self.columns] = -width * w
+        scale = float(np.linalg.norm(cost)) or 1.0
+        if root is not None and kappa > 0:
+            deviation = float(np.sqrt(max(float(root @ self.centre), float(np.linalg.norm(width * root))))) or 1.0
+            scale = scale if np.any(cost) else kappa * deviation
+            program, cost = _with_root(
+                program, self.columns, cost / scale, width * root / deviation**2, float(root @ self.centre) / deviation**2
+            )
+            cost[-1] = -kappa * deviation / scale
+        else:
+            cost = cost / scale
+        program = replace(program, c=cost)
+        statuses = []
+        for tolerance in LADDER:
+            solution = _clarabel(program, tolerance)
+            statuses.append(solution.status)
+            if solution.status == "Solved":
+                v = self.centre + width * solution.x[self.columns]
+                value = float(w @ v)
+                if root is not None and kappa > 0:
+                    value += kappa * float(np.sqrt(max(float(root @ v), 0.0)))
+                return value, v
+        raise SolverError(f"{self.name}: the worst member could not be found ({', '.join(statuses)})", statuses[-1])
+
+    def distance(self, v: Array) -> float:
+        """How far ``v`` is from the set, in units of the set's own coordinates (their size is about one)."""
+        program = self._program
+        target = (v - self.centre) / self._width[self.columns]
+        size, width = self.size, program.c.size
+        pick = sp.csr_array((np.ones(size), (np.arange(size), self.columns)), shape=(size, width))
+        block = sp.block_array([[sp.csr_array((1, width)), sp.csr_array([[-1.0]])], [pick, None]], format="csr")
+        A = sp.hstack([program.A, sp.csr_array((program.b.size, 1))], format="csr")
+        widened = _inserted(replace(program, A=A), block, np.concatenate([[0.0], target]))
+        cost = np.zeros(width + 1)
+        cost[-1] = 1.0
+        for tolerance in LADDER:
+            solution = _clarabel(replace(widened, c=cost), tolerance)
+            if solution.status == "Solved":
+                return float(np.linalg.norm(solution.x[self.columns] - target))
+        return float("nan")
+
+
+def _clarabel(program: ConicProgram, tolerance: float) -> ConicSolution:
+    return program.solve(tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance, max_iter=200)
+
+
+def _same_matrix(one: ConicProgram, other: ConicProgram) -> bool:
+    return one.A.shape == other.A.shape and one.cones == other.cones and (one.A != other.A).nnz == 0
+
+
+def _inserted(program: ConicProgram, rows: sp.csr_array, b: Array) -> ConicProgram:
+    """The program with one more second-order cone, put where the order of kinds wants it."""
+    cones = program.cones
+    place = cones.zero + cones.nonnegative
+    A = sp.vstack([program.A[:place], rows, program.A[place:]], format="csr")
+    wider = replace(cones, second_order=(rows.shape[0], *cones.second_order))
+    return ConicProgram(np.zeros(A.shape[1]), sp.csr_array(A), np.concatenate([program.b[:place], b, program.b[place:]]), wider)
+
+
+def _with_root(
+    program: ConicProgram, columns: Array, cost: Array, slope: Array, constant: float
+) -> tuple[ConicProgram, Array]:
+    r"""The program with a variable :math:`y \le \sqrt{r}` for an affine :math:`r`: :math:`\|(2y, r - 1)\| \le r + 1`."""
+    width = program.c.size
+    line = sp.csr_array((slope, (np.zeros(columns.size, dtype=int), columns)), shape=(1, width + 1))
+    single = sp.csr_array(([-2.0], ([0], [width])), shape=(1, width + 1))
+    rows = sp.vstack([-line, single, -line], format="csr")
+    A = sp.hstack([program.A, sp.csr_array((program.b.size, 1))], format="csr")
+    widened = _inserted(replace(program, A=sp.csr_array(A)), sp.csr_array(rows), np.array([constant + 1, 0.0, constant - 1]))
+    return widened, np.concatenate([cost, [0.0]])

@@ -1,0 +1,132 @@
+"""Uncertainty sets: a set is its membership constraints, and everything else is derived from them.
+
+Each file of this folder holds one class; being in the folder is being enrolled. A user derives from one of
+:class:`CovarianceSet`, :class:`MeanSet`, :class:`MomentSet`, :class:`PointSet` and writes ``membership``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from typing import Any
+
+from convexnovelty.errors import EnrolmentError
+from convexnovelty.uncertainty.base import (
+    Counterpart,
+    CovarianceSet,
+    MeanSet,
+    MomentSet,
+    PointSet,
+    UncertaintySet,
+    as_counterpart,
+    convex,
+    epigraph,
+    scaled,
+)
+from convexnovelty.uncertainty.composite import Composite
+from convexnovelty.uncertainty.derived import (
+    Adversary,
+    Worst,
+    adversary,
+    derived_deviation,
+    derived_loss,
+    derived_support,
+    evaluate_deviation,
+    evaluate_loss,
+    evaluate_support,
+    membership_of,
+    support,
+    worst_deviation,
+    worst_loss,
+    worst_member,
+)
+from convexnovelty.uncertainty.product import as_moment_set
+
+_BASES = (UncertaintySet, CovarianceSet, MeanSet, MomentSet, PointSet, Composite)
+
+
+def _walk() -> dict[str, type[UncertaintySet]]:
+    """The set classes that are defined in the files of this folder."""
+    found: dict[str, type[UncertaintySet]] = {}
+    for entry in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{entry.name}")
+        for name, item in vars(module).items():
+            own = inspect.isclass(item) and issubclass(item, UncertaintySet) and item.__module__ == module.__name__
+            if own and item not in _BASES and not name.startswith("_"):
+                found[name] = item
+    return found
+
+
+_CLASSES = _walk()
+globals().update(_CLASSES)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"convexnovelty.uncertainty has no {name!r}; its sets are {', '.join(sorted(_CLASSES))}")
+
+
+def enrolled(kind: type[UncertaintySet]) -> type[UncertaintySet]:
+    """The class, found fit for the catalogue: documented, with a claim of exactness, examples and a source.
+
+    Raises EnrolmentError naming what is missing. Only the catalogue demands this; a user's set needs ``membership``.
+    """
+    missing = []
+    if not (vars(kind).get("__doc__") or "").strip():
+        missing.append("a docstring of its own")
+    if kind.exactness not in ("exact", "conservative") or not any(
+        "exactness" in vars(base) for base in kind.__mro__ if base not in _BASES
+    ):
+        missing.append("exactness = 'exact' or 'conservative'")
+    if not kind.source:
+        missing.append("a source")
+    try:
+        examples = kind.examples()
+    except TypeError as error:
+        examples = []
+        missing.append(f"examples() ({error})")
+    else:
+        if not examples:
+            missing.append("examples()")
+    if missing:
+        raise EnrolmentError(f"{kind.__module__}.{kind.__name__}: the set lacks {', '.join(missing)}")
+    return kind
+
+
+def catalogue() -> dict[str, type[UncertaintySet]]:
+    """All sets of the package by name, each fit to be checked.
+
+    Raises EnrolmentError for a class that declares too little.
+    """
+    return {name: enrolled(kind) for name, kind in sorted(_CLASSES.items())}
+
+
+__all__ = [
+    "Adversary",
+    "Counterpart",
+    "CovarianceSet",
+    "MeanSet",
+    "MomentSet",
+    "PointSet",
+    "UncertaintySet",
+    "Worst",
+    "adversary",
+    "as_counterpart",
+    "as_moment_set",
+    "catalogue",
+    "convex",
+    "derived_deviation",
+    "derived_loss",
+    "derived_support",
+    "enrolled",
+    "epigraph",
+    "evaluate_deviation",
+    "evaluate_loss",
+    "evaluate_support",
+    "membership_of",
+    "scaled",
+    "support",
+    "worst_deviation",
+    "worst_loss",
+    "worst_member",
+]

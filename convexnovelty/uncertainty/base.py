@@ -1,0 +1,422 @@
+r"""What an uncertainty set is: its membership constraints, and optionally closed forms of what follows from them.
+
+A user's set defines ``membership`` and nothing else. The counterpart, the worst member and the proof that both are
+right are derived from it. A set is a recipe: ``FrobeniusBall(0.3)`` has no dimension until :meth:`centred` gives it
+the nominal moments (or, for points, a centre).
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import numbers
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError
+from convexnovelty.membership import Counterpart, as_counterpart, convex
+from convexnovelty.validation import Array, integer, nonnegative, number, vector
+
+__all__ = [
+    "Counterpart",
+    "CovarianceSet",
+    "MeanSet",
+    "MomentSet",
+    "PointSet",
+    "UncertaintySet",
+    "as_counterpart",
+    "convex",
+    "epigraph",
+    "scaled",
+]
+
+Exactness = Literal["exact", "conservative"]
+Transform = Callable[[float], float]
+
+
+class _FromMoments:
+    """A centre attribute: read from the nominal moments until the set itself assigns it.
+
+    It is no data descriptor, so a class that keeps a centre of its own (a dataclass field, say) simply shadows it.
+    """
+
+    def __init__(self, read: Callable[[Any], Any]) -> None:
+        self._read = read
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        moments = vars(instance).get("_moments")
+        if moments is None:
+            raise InputError(
+                f"{instance!r}: {self._name} is known once the set is centred; call .centred(moments) or hand it to a factory"
+            )
+        return self._read(moments)
+
+
+class _Tuner:
+    """The CVXPY parameters of one compiled counterpart: who is told when a number of the set changes."""
+
+    def __init__(self) -> None:
+        self.watchers: dict[str, list[Callable[[UncertaintySet], None]]] = {}
+        self.fixed: set[str] = set()
+
+
+class Tunable:
+    """A number of a set inside a compiled problem; ``set`` changes it without another compilation."""
+
+    def __init__(self, owner: UncertaintySet, name: str) -> None:
+        self._owner = owner
+        self.name = name
+
+    @property
+    def value(self) -> float:
+        """The number as it stands."""
+        return self._owner.numbers()[self.name]
+
+    def set(self, value: Any) -> None:
+        """Change it in the set and in every parameter that follows from it."""
+        self._owner.retune(self.name, value)
+
+
+class UncertaintySet:
+    """Base of all sets; a user derives from one of its four families and writes ``membership``.
+
+    Attributes
+    ----------
+    exactness : whether the class's own counterpart equals the supremum or only bounds it from above.
+    rotation_invariant : whether the set of a rotated centre is the rotated set.
+    basis_dependent : whether the set means something only in the coordinates of the data (a box): kernel features
+        choose their own coordinates, so factories refuse such a set there.
+    source : where the set and its counterpart come from.
+    """
+
+    exactness: Exactness = "exact"
+    rotation_invariant: bool = False
+    basis_dependent: bool = False
+    source: str = ""
+    family: ClassVar[str] = ""
+    radius: float = 1.0
+    _tuner: _Tuner | None = None
+    _moments: Any = None
+
+    def __init__(self, radius: float = 1.0) -> None:
+        self.radius = nonnegative(radius, "radius")
+
+    def __mul__(self, other: Any) -> Any:
+        """``means * covariances``, the set of pairs."""
+        if isinstance(self, MeanSet) and isinstance(other, CovarianceSet):
+            from convexnovelty.uncertainty.product import Product
+
+            return Product(self, other)
+        if isinstance(self, CovarianceSet) and isinstance(other, MeanSet):
+            raise InputError(f"product: write the set of means first, {other!r} * {self!r}")
+        return NotImplemented
+
+    # -- a recipe --------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def examples(cls) -> list[UncertaintySet]:
+        """Recipes on which the checker tries the class."""
+        return [cls()]
+
+    def validate(self) -> None:
+        """Raise InputError when an attribute makes no sense; called whenever the set is centred or changed."""
+        if "radius" in vars(self):
+            nonnegative(self.radius, f"{type(self).__name__}.radius")
+
+    def __repr__(self) -> str:
+        try:
+            names = [name for name in inspect.signature(type(self)).parameters if name in vars(self)]
+        except (TypeError, ValueError):
+            names = []
+        return f"{type(self).__name__}({', '.join(f'{name}={_short(vars(self)[name])}' for name in names)})"
+
+    def _copy(self, **attributes: Any) -> Any:
+        # object.__setattr__ serves frozen dataclasses and classes whose __init__ never called ours.
+        made = copy.copy(self)
+        for name, value in attributes.items():
+            object.__setattr__(made, name, value)
+        return made
+
+    # -- its numbers -----------------------------------------------------------------------------------------------------
+
+    def numbers(self) -> dict[str, float]:
+        """The plain numbers among the set's attributes, by the names under which they can be changed."""
+        return {
+            name: float(value)
+            for name, value in vars(self).items()
+            if not name.startswith("_") and isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+        }
+
+    def replaced(self, **changes: Any) -> Any:
+        """A copy of the set with other numbers, for example ``set.replaced(radius=0.2)``."""
+        known = self.numbers()
+        for name in changes:
+            if name not in known:
+                raise InputError(f"{self!r}: there is no number {name!r}; known are {', '.join(known) or 'none'}")
+        made = self._copy(**{name: _like(vars(self)[name], value, name) for name, value in changes.items()}, _tuner=None)
+        made.validate()
+        return made
+
+    def tunable(self) -> Any:
+        """A copy whose counterparts take its numbers as CVXPY parameters where that is possible."""
+        return self._copy(_tuner=_Tuner())
+
+    def tuned(self, name: str, transform: Transform | None = None) -> Any:
+        """``transform(self.name)``: a number, or in a tunable set the nonnegative CVXPY parameter that holds it."""
+        change: Transform = transform or float
+        if self._tuner is None:
+            return change(getattr(self, name))
+        parameter = cp.Parameter(nonneg=True, name=name, value=max(float(change(getattr(self, name))), 0.0))
+
+        def follow(changed: UncertaintySet) -> None:
+            parameter.value = max(float(change(getattr(changed, name))), 0.0)
+
+        self.watch(name, follow)
+        return parameter
+
+    def watch(self, name: str, follow: Callable[[UncertaintySet], None]) -> None:
+        """Call ``follow(set)`` after each change of the number ``name``."""
+        if self._tuner is not None:
+            self._tuner.watchers.setdefault(name, []).append(follow)
+
+    def fix(self, name: str) -> None:
+        """Say that some counterpart depends on the number ``name`` in a way that no parameter can follow."""
+        if self._tuner is not None:
+            self._tuner.fixed.add(name)
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether :meth:`fix` was called for the number."""
+        return self._tuner is not None and name in self._tuner.fixed
+
+    def tunables(self) -> dict[str, Tunable]:
+        """The numbers that the counterparts built so far took as parameters."""
+        if self._tuner is None:
+            return {}
+        return {name: Tunable(self, name) for name in self._tuner.watchers if name not in self._tuner.fixed}
+
+    def retune(self, name: str, value: Any) -> None:
+        """Change a number of a tunable set in place, and every parameter that follows from it.
+
+        Raises InputError, and changes nothing, where the value is refused.
+        """
+        changed = self.replaced(**{name: value})
+        self._assign(name, value)
+        if self._tuner is not None:
+            for follow in self._tuner.watchers.get(name, []):
+                follow(changed)
+
+    def _assign(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, _like(vars(self)[name], value, name))
+
+
+class _MomentFamily(UncertaintySet):
+    """What mean, covariance and joint sets share: they are centred on nominal moments."""
+
+    mean: Any = _FromMoments(lambda moments: moments.mean)
+    covariance: Any = _FromMoments(lambda moments: moments.covariance)
+    factor: Any = _FromMoments(lambda moments: moments.factor)
+    unit: Any = _FromMoments(lambda moments: moments.unit)
+    dimension: Any = _FromMoments(lambda moments: moments.mean.shape[0])
+
+    def centred(self, moments: Any) -> Any:
+        """A copy of the recipe around nominal moments (an object with ``mean``, ``covariance``, ``factor``, ``unit``)."""
+        made = self._copy(_moments=moments)
+        made.validate()
+        return made
+
+
+class CovarianceSet(_MomentFamily):
+    r"""A set of covariance matrices around the nominal ``center``.
+
+    ``membership(S)`` gets a matrix that is symmetric by construction; :math:`S \succeq 0` is added by the library.
+    """
+
+    family = "covariance"
+    center: Any = _FromMoments(lambda moments: moments.covariance)
+
+    def membership(self, S: cp.Expression) -> Any:
+        """Constraints that say when ``S`` is a member."""
+        raise NotImplementedError(f"{type(self).__name__} must define membership(self, S)")
+
+    def worst_deviation(self, a: cp.Expression) -> Counterpart | cp.Expression | None:
+        r""":math:`\sup_S \sqrt{a'Sa}` in closed form, or None to have it derived."""
+        return None
+
+    def worst_member(self, a: Array) -> Array | None:
+        """A member that attains :meth:`worst_deviation`, or None to have it found."""
+        return None
+
+    def ellipsoidal(self) -> Array | None:
+        r"""The matrix :math:`C` with :math:`\sup_S a'Sa = a'Ca` for every :math:`a`, or None if there is none."""
+        return None
+
+    def sample(self, rng: np.random.Generator) -> Array | None:
+        """A random member, or None where the class cannot draw one."""
+        return None
+
+
+class MeanSet(_MomentFamily):
+    """A set of means around the nominal ``center``.
+
+    ``membership(m)`` for a set of its own, ``membership(m, S)`` for one that depends on the covariance of the same
+    distribution; the signature tells which.
+    """
+
+    family = "mean"
+    center: Any = _FromMoments(lambda moments: moments.mean)
+
+    def membership(self, m: cp.Expression) -> Any:
+        """Constraints that say when ``m`` is a member."""
+        raise NotImplementedError(f"{type(self).__name__} must define membership(self, m)")
+
+    @property
+    def uses_covariance(self) -> bool:
+        """Whether ``membership`` asks for the covariance."""
+        return len(inspect.signature(self.membership).parameters) > 1
+
+    def support(self, a: cp.Expression) -> Counterpart | cp.Expression | None:
+        r""":math:`\sup_m a'm` in closed form, or None to have it derived."""
+        return None
+
+    @property
+    def deviations(self) -> Any:
+        r"""The number (or parameter) :math:`\nu` with :math:`\sup_m a'm = a'm_0 + \nu\sqrt{a'Sa}` for the covariance
+        :math:`S` of the same distribution, or None for other sets."""
+        return None
+
+    def worst_member(self, a: Array, S: Array) -> Array | None:
+        """A mean that attains the support when the covariance is ``S``, or None to have it found."""
+        return None
+
+    def sample(self, rng: np.random.Generator) -> Array | None:
+        """A random member, or None where the class cannot draw one."""
+        return None
+
+
+class MomentSet(_MomentFamily):
+    """A set of pairs of mean and covariance around the nominal pair ``center``."""
+
+    family = "moments"
+    center: Any = _FromMoments(lambda moments: (moments.mean, moments.covariance))
+    center_mean: Any = _FromMoments(lambda moments: moments.mean)
+    center_covariance: Any = _FromMoments(lambda moments: moments.covariance)
+
+    def membership(self, m: cp.Expression, S: cp.Expression) -> Any:
+        """Constraints that say when the pair is a member."""
+        raise NotImplementedError(f"{type(self).__name__} must define membership(self, m, S)")
+
+    def worst_loss(self, a: cp.Expression, kappa: Any) -> Counterpart | cp.Expression | None:
+        r""":math:`\sup m'a + \kappa\sqrt{a'Sa}` in closed form, or None to have it derived."""
+        return None
+
+    def worst_deviation(self, a: cp.Expression) -> Counterpart | cp.Expression | None:
+        r""":math:`\sup \sqrt{a'Sa}` in closed form, or None to have it derived."""
+        return None
+
+    def worst_member(self, a: Array, kappa: float) -> tuple[Array, Array] | None:
+        """A pair that attains :meth:`worst_loss`, or None to have it found."""
+        return None
+
+    def ellipsoidal(self, kappa: Any) -> tuple[Any, Array] | None:
+        r"""The pair :math:`(\lambda, C)` with worst loss :math:`m_0'a + \lambda\sqrt{a'Ca}` and worst deviation
+        :math:`\sqrt{a'Ca}` for every :math:`a`, or None if there is none."""
+        return None
+
+    def sample(self, rng: np.random.Generator) -> tuple[Array, Array] | None:
+        """A random member, or None where the class cannot draw one."""
+        return None
+
+
+class _Centre:
+    """The centre of a point set: the origin by default."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        return np.zeros(instance.dimension) if instance._center is None else instance._center
+
+
+class PointSet(UncertaintySet):
+    """A set of points around ``center``, which is the origin until :meth:`centred` moves it."""
+
+    family = "points"
+    center: Any = _Centre()
+    _center: Array | None = None
+
+    def membership(self, u: cp.Expression) -> Any:
+        """Constraints that say when ``u`` is a member."""
+        raise NotImplementedError(f"{type(self).__name__} must define membership(self, u)")
+
+    @property
+    def size(self) -> int | None:
+        """The dimension where the recipe itself fixes it, else None."""
+        return None
+
+    def centred(self, center: Any) -> Any:
+        """A copy of the recipe around a point."""
+        made = self._copy(_center=vector(center, "center", self.size))
+        made.validate()
+        return made
+
+    @property
+    def dimension(self) -> int:
+        """Length of the points."""
+        found = self.size if self._center is None else self._center.size
+        if found is None:
+            raise InputError(f"{self!r}: its dimension is known once the set is centred; call .centred(np.zeros(p))")
+        return found
+
+    def support(self, w: cp.Expression) -> Counterpart | cp.Expression | None:
+        r""":math:`\sup_u w'u` in closed form, or None to have it derived."""
+        return None
+
+    def worst_member(self, w: Array) -> Array | None:
+        """A point that attains :meth:`support`, or None to have it found."""
+        return None
+
+    def sample(self, rng: np.random.Generator) -> Array | None:
+        """A random member, or None where the class cannot draw one."""
+        return None
+
+
+# -- tools for closed forms ----------------------------------------------------------------------------------------------
+
+
+def epigraph(value: cp.Expression) -> Counterpart:
+    """The same supremum through one variable, so that it may be multiplied by a parameter when it has its own."""
+    level = cp.Variable()
+    return Counterpart(convex(level), [value <= level])
+
+
+def scaled(factor: Any, counterpart: Counterpart | cp.Expression) -> Counterpart:
+    """``factor`` (a number, or a nonnegative CVXPY parameter) times a counterpart, within the rules of DPP.
+
+    The product of two parameters is outside of them, so that a value which holds parameters goes through a variable.
+    """
+    made = as_counterpart(counterpart)
+    if isinstance(factor, cp.Expression) and factor.parameters() and made.value.parameters():
+        lifted = epigraph(made.value)
+        return Counterpart(factor * lifted.value, [*made.constraints, *lifted.constraints])
+    return Counterpart(factor * made.value, made.constraints)
+
+
+def _like(old: Any, value: Any, name: str) -> Any:
+    """``value`` as a number of the kind of ``old``."""
+    return integer(value, name) if isinstance(old, numbers.Integral) and float(value).is_integer() else number(value, name)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array{value.shape}"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return repr(value)

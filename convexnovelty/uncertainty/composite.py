@@ -1,0 +1,90 @@
+"""Sets made of other sets: how centring and numbers pass through to the parts."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from convexnovelty.errors import InputError
+from convexnovelty.uncertainty.base import Tunable, UncertaintySet, _Tuner
+
+__all__ = ["Composite"]
+
+
+class Composite(UncertaintySet):
+    """A set whose attributes named in ``part_names`` are sets.
+
+    A number of a part is known by its own name where that is unambiguous (``radius``), and always by the part's name
+    before it (``means_radius``). A composite is conservative as soon as one of its parts is.
+    """
+
+    part_names: ClassVar[tuple[str, ...]] = ()
+
+    def parts(self) -> dict[str, UncertaintySet]:
+        """The parts by name."""
+        return {name: getattr(self, name) for name in self.part_names}
+
+    def _with(self, parts: dict[str, UncertaintySet], **attributes: Any) -> Any:
+        return self._copy(**parts, **attributes)
+
+    def validate(self) -> None:
+        """Each part is valid."""
+        for part in self.parts().values():
+            part.validate()
+
+    def centred(self, moments: Any) -> Any:
+        """A copy with each part around the same nominal moments."""
+        made = self._with({name: part.centred(moments) for name, part in self.parts().items()}, _moments=moments)  # type: ignore[attr-defined]
+        made.validate()
+        return made
+
+    def tunable(self) -> Any:
+        """A copy whose parts are tunable."""
+        return self._with({name: part.tunable() for name, part in self.parts().items()}, _tuner=_Tuner())
+
+    def _routes(self) -> dict[str, tuple[str, str]]:
+        """For each name of a number, the part that has it and its name there."""
+        full = {f"{part}_{name}": (part, name) for part, owner in self.parts().items() for name in owner.numbers()}
+        inner = [name for _, name in full.values()]
+        return {(name if inner.count(name) == 1 else long): (part, name) for long, (part, name) in full.items()}
+
+    def numbers(self) -> dict[str, float]:
+        """The numbers of all parts."""
+        parts = self.parts()
+        return {name: parts[part].numbers()[inner] for name, (part, inner) in self._routes().items()}
+
+    def _route(self, name: str) -> tuple[str, str]:
+        routes = self._routes()
+        for known, (part, inner) in routes.items():
+            if name in (known, f"{part}_{inner}"):
+                return part, inner
+        raise InputError(f"{self!r}: there is no number {name!r}; known are {', '.join(routes) or 'none'}")
+
+    def replaced(self, **changes: Any) -> Any:
+        """A copy with other numbers in the parts."""
+        made = self
+        for name, value in changes.items():
+            part, inner = self._route(name)
+            made = made._with({part: made.parts()[part].replaced(**{inner: value})}, _tuner=None)
+        made.validate()
+        return made
+
+    def tunables(self) -> dict[str, Tunable]:
+        """The numbers that the counterparts built so far took as parameters, here or in a part."""
+        if self._tuner is None:
+            return {}
+        names = {
+            name for name, (part, inner) in self._routes().items() if inner in self.parts()[part].tunables()
+        } | set(self._tuner.watchers)
+        stuck = self._tuner.fixed | {
+            name for name, (part, inner) in self._routes().items() if self.parts()[part].is_fixed(inner)
+        }
+        return {name: Tunable(self, name) for name in sorted(names - stuck)}
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether a counterpart here or in the part depends on the number beyond what a parameter can follow."""
+        part, inner = self._route(name)
+        return super().is_fixed(name) or self.parts()[part].is_fixed(inner)
+
+    def _assign(self, name: str, value: Any) -> None:
+        part, inner = self._route(name)
+        self.parts()[part].retune(inner, value)
