@@ -9,6 +9,7 @@ solver's tolerances are absolute and features of size :math:`10^{-6}` would drow
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -37,13 +38,16 @@ class Quantity:
     ----------
     variable : what the solver sees, of the order of one.
     unit : the size of the quantity in the user's units.
-    axes : matrix V of shape (p, r) with orthonormal columns, or None for the axes of the data.
+    axes, inverse : the matrix V of shape (p, r) and the matrix that takes q / unit back to x, or None for both.
     """
 
-    def __init__(self, variable: cp.Variable, unit: float = 1.0, axes: Array | None = None) -> None:
+    def __init__(
+        self, variable: cp.Variable, unit: float = 1.0, axes: Array | None = None, inverse: Array | None = None
+    ) -> None:
         self.variable = variable
         self.unit = unit
         self.axes = axes
+        self.inverse = inverse
 
     @property
     def expression(self) -> cp.Expression:
@@ -64,7 +68,7 @@ class Quantity:
     def assign(self, value: Any) -> None:
         """Give the solver's variable the value that stands for ``value`` in the user's units."""
         numbers = np.asarray(value, dtype=float) / self.unit
-        self.variable.save_value(self.axes.T @ numbers if self.axes is not None else numbers)
+        self.variable.save_value(numbers if self.inverse is None else self.inverse @ numbers)
 
 
 class Tunable:
@@ -353,7 +357,10 @@ class Formulation:
         try:
             # A warm start would make the digits depend on what was solved before.
             raw = chain.solve_via_data(self.problem, data, warm_start=False, verbose=False, solver_opts=dict(options))
-            self.problem.unpack_results(raw, chain, inverse)
+            with warnings.catch_warnings():
+                # CVXPY warns of an inaccurate point; here the status and the residuals decide.
+                warnings.simplefilter("ignore", UserWarning)
+                self.problem.unpack_results(raw, chain, inverse)
             status = str(self.problem.status)
         except Exception as error:  # noqa: BLE001  solvers raise kinds of their own (mosek.Error, pydantic's)
             if isinstance(error, (TypeError, ValueError)) and "option" in str(error).lower():

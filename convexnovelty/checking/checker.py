@@ -119,9 +119,9 @@ def _catalogue(owner: Method) -> Iterator[Instance]:
     """The method's own instances, and one around each set of the catalogue that the method takes."""
     yield from owner.instances()
     if owner.takes is not None:
-        from convexnovelty.uncertainty import catalogue
+        from convexnovelty import uncertainty
 
-        for kind in catalogue(owner.takes):
+        for kind in uncertainty.of_family(owner.takes):
             for example in kind.examples():
                 if (instance := owner.instance_around(example)) is not None:
                     yield instance
@@ -326,6 +326,7 @@ def claim_row(method: str, instance: str, subject: str, theorem: str, claim: Cla
         verdict="pass" if holds else "fail",
         objective_gap=max(0.0, claim.gap),
         tolerance=limit,
+        theorem=True,
         reason="" if holds else f"computed {claim.computed:.10g} {claim.relation} {claim.reference:.10g} does not hold",
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ class Row:
     Gaps are relative; NaN where there is nothing of the kind to compare. ``residual`` is the worst recomputed
     optimality residual of the two ends. ``tolerance`` is what the objective's gap was held to,
     ``decision_tolerance`` what the decision values were held to. A row that is not checked says why in ``reason``
-    and never counts as passed.
+    and never counts as passed. ``theorem`` marks claims about a solution, as opposed to steps between two.
     """
 
     method: str
@@ -41,6 +41,7 @@ class Row:
     tolerance: float = math.nan
     decision_tolerance: float = math.nan
     reason: str = ""
+    theorem: bool = False
 
 
 class Report:
@@ -89,7 +90,7 @@ class Report:
             table.add_column(heading, justify="right", no_wrap=True)
         table.add_column("", no_wrap=False)
         group = ""
-        for row in self.rows:
+        for row in _folded(self.rows):
             if (heading := f"{row.method}: {row.instance}") != group:
                 group = heading
                 table.add_section()
@@ -129,6 +130,24 @@ class Report:
         partial = target.with_name(f".{target.name}.partial")
         partial.write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         partial.replace(target)
+
+
+def _folded(rows: Iterable[Row]) -> list[Row]:
+    """Claims of one theorem on one solution as one row, its worst; whatever does not hold keeps a row of its own."""
+    folded: list[Row] = []
+    groups: dict[tuple[str, str, str, str], list[int]] = {}
+    for row in rows:
+        key = (row.method, row.instance, row.source, row.target)
+        if row.theorem and row.verdict == "pass" and key in groups:
+            place, count = groups[key]
+            worst = max(folded[place], row, key=lambda r: r.objective_gap / max(r.tolerance, 1e-300))
+            groups[key] = [place, count + 1]
+            folded[place] = replace(worst, claim=f"{count + 1} claims", seconds=0.0)
+            continue
+        if row.theorem and row.verdict == "pass":
+            groups[key] = [len(folded), 1]
+        folded.append(row)
+    return folded
 
 
 def _number(value: float) -> str:

@@ -161,6 +161,7 @@ def sequential_schoelkopf(features: FeatureMap, outlier_fraction: float) -> Solu
     kind="other library",
     source="scikit-learn's OneClassSVM, whose coefficients sum to nu n",
     latex=r"\min_{\beta}\ \tfrac12\beta'K\beta\quad\text{s.t.}\quad0\le\beta_i\le1,\ \sum_i\beta_i=\nu n,\quad\alpha=\beta/(\nu n)",
+    condition=lambda outlier_fraction: None if outlier_fraction < 1 else "libsvm's offset is infinite when every multiplier is at its bound",
 )
 def libsvm(features: FeatureMap, outlier_fraction: float) -> Solution:
     """The same dual as libsvm solves it, with its coefficients divided by nu n."""

@@ -11,6 +11,7 @@ import inspect
 import pkgutil
 from typing import Any
 
+from convexnovelty import enrolment
 from convexnovelty.errors import EnrolmentError
 from convexnovelty.uncertainty.base import (
     Counterpart,
@@ -101,6 +102,36 @@ def catalogue() -> dict[str, type[UncertaintySet]]:
     return {name: enrolled(kind) for name, kind in sorted(_CLASSES.items())}
 
 
+# What a method that takes a family accepts: moments may be uncertain in either part or in both.
+_ACCEPTED = {"moments": ("mean", "covariance", "moments"), "covariance": ("covariance",), "points": ("points",)}
+
+
+def users() -> dict[str, type[UncertaintySet]]:
+    """The set classes of the files that a user loaded, by name; ``membership`` is all that is asked of them."""
+    found: dict[str, type[UncertaintySet]] = {}
+    for module in enrolment.loaded():
+        for name, item in vars(module).items():
+            if inspect.isclass(item) and issubclass(item, UncertaintySet) and item.__module__ == module.__name__:
+                found[name] = item
+    return found
+
+
+def of_family(takes: str) -> list[type[UncertaintySet]]:
+    """The set classes of the catalogue, and of the user's files, that a method accepts which takes this family.
+
+    Raises EnrolmentError for a user's class that cannot be made without arguments and has no ``examples``.
+    """
+    chosen = [kind for kind in {**catalogue(), **users()}.values() if kind.family in _ACCEPTED[takes]]
+    for kind in chosen:
+        try:
+            kind.examples()
+        except TypeError as error:
+            raise EnrolmentError(
+                f"{kind.__name__}: no example could be made ({error}); give the constructor defaults or write the classmethod examples()"
+            ) from error
+    return chosen
+
+
 __all__ = [
     "Adversary",
     "Counterpart",
@@ -124,8 +155,10 @@ __all__ = [
     "evaluate_loss",
     "evaluate_support",
     "membership_of",
+    "of_family",
     "scaled",
     "support",
+    "users",
     "worst_deviation",
     "worst_loss",
     "worst_member",

@@ -17,6 +17,7 @@ maximising over the membership directly, so that the two are independent bounds 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -143,23 +144,35 @@ def _svec(M: Any, p: int) -> Any:
     return svec_map(p).T @ cp.vec(M, order="F")
 
 
+def _deviation_unit(membership: Membership, p: int) -> float:
+    """The size of a standard deviation in the set, which the lift is scaled by."""
+    triangle = p * (p + 1) // 2
+    centre, widths = membership.centre[-triangle:], membership.widths[-triangle:]
+    return float(np.sqrt(max(np.max(np.abs(centre)), np.max(widths)))) or 1.0
+
+
 def derived_deviation(uncertainty: CovarianceSet | MomentSet, a: Any) -> Counterpart:
     r""":math:`\sup\sqrt{a'Sa} = \min t` with :math:`\sigma(0, M) \le t` and :math:`\begin{pmatrix} M & a\\ a' & t\end{pmatrix}\succeq 0`."""
     a = _expression(a)
-    M, t, tie = _lift(a)
-    w = _svec(M, a.size)
+    membership = membership_of(uncertainty)
+    unit = _deviation_unit(membership, a.size)
+    # With t = unit * level and M = lifted / unit every quantity of the lift is of the size of a.
+    lifted, level, tie = _lift(a)
+    w = _svec(lifted, a.size)
     if isinstance(uncertainty, MomentSet):
         w = cp.hstack([np.zeros(a.size), w])
-    bound = membership_of(uncertainty).support(w)
-    return Counterpart(convex(t), [tie, bound.value <= t, *bound.constraints])
+    bound = membership.support(w, unit**2)
+    return Counterpart(unit * convex(level), [tie, bound.value <= level, *bound.constraints])
 
 
 def derived_loss(uncertainty: MomentSet, a: Any, kappa: Any) -> Counterpart:
     r""":math:`\sup m'a + \kappa\sqrt{a'Sa}` from the membership, by the lift at the head of this module."""
     a = _expression(a)
-    M, s, tie = _lift(a)
-    bound = membership_of(uncertainty).support(cp.hstack([a, (0.5 * kappa) * _svec(M, a.size)]))
-    return Counterpart(bound.value + (0.5 * kappa) * convex(s), [tie, *bound.constraints])
+    membership = membership_of(uncertainty)
+    unit = _deviation_unit(membership, a.size)
+    lifted, level, tie = _lift(a)
+    bound = membership.support(cp.hstack([a, (0.5 / unit * kappa) * _svec(lifted, a.size)]), unit)
+    return Counterpart(unit * (bound.value + (0.5 * kappa) * convex(level)), [tie, *bound.constraints])
 
 
 # -- what the methods call ---------------------------------------------------------------------------------------------
@@ -228,41 +241,52 @@ def _factor(kappa: Any) -> Any:
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 
-def evaluate(counterpart: Counterpart) -> float:
-    """The value of a counterpart without free variables but its own: a support with inner variables has no value of
-    its own until it is minimised."""
-    if not counterpart.constraints and counterpart.value.value is not None:
+def evaluate(counterpart: Counterpart, unit: float = 1.0) -> float:
+    """The value of a counterpart whose only variables are its own: with inner variables it has no value until it is
+    minimised. ``unit`` is its expected size, since solvers know absolute tolerances."""
+    if not counterpart.constraints and not counterpart.value.variables():
         return float(np.asarray(counterpart.value.value))
-    problem = cp.Problem(cp.Minimize(counterpart.value), counterpart.constraints)
+    problem = cp.Problem(cp.Minimize(counterpart.value / unit), counterpart.constraints)
     for options in solvers.profile().ladder:
         try:
-            problem.solve(solver=solvers.DEFAULT_SOLVER, warm_start=False, **options)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # an inaccurate rung is followed by the next one
+                problem.solve(solver=solvers.DEFAULT_SOLVER, warm_start=False, **options)
         except cp.SolverError:
             continue
         if problem.status == cp.OPTIMAL:
-            return float(np.asarray(problem.value))
+            return unit * float(np.asarray(problem.value))
     raise SolverError(f"counterpart: it could not be minimised (status {problem.status})", str(problem.status))
+
+
+def _size(uncertainty: Any) -> float:
+    """The size of a set's members, as far as its centre shows it."""
+    if isinstance(uncertainty, PointSet):
+        return float(np.max(np.abs(uncertainty.center), initial=0.0)) or 1.0
+    return max(float(np.max(np.abs(uncertainty.mean), initial=0.0)), float(uncertainty.unit)) or 1.0
 
 
 def evaluate_loss(uncertainty: UncertaintySet | None, a: Any, kappa: float, route: Route = "best") -> float:
     """The number that :func:`worst_loss` stands for at a fixed ``a``."""
     a = vector(a, "a")
     size = float(np.linalg.norm(a)) or 1.0
-    return size * evaluate(worst_loss(uncertainty, a / size, kappa, route))
+    return size * evaluate(worst_loss(uncertainty, a / size, kappa, route), _size(uncertainty))
 
 
 def evaluate_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "best") -> float:
     """The number that :func:`worst_deviation` stands for at a fixed ``a``."""
     a = vector(a, "a")
     size = float(np.linalg.norm(a)) or 1.0
-    return size * evaluate(worst_deviation(uncertainty, a / size, route))
+    return size * evaluate(worst_deviation(uncertainty, a / size, route), float(getattr(uncertainty, "unit", 1.0)))
 
 
 def evaluate_support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> float:
     """The number that :func:`support` stands for at a fixed ``w``."""
     w = vector(w, "w")
     size = float(np.linalg.norm(w)) or 1.0
-    return size * evaluate(support(uncertainty, w / size, route))
+    if isinstance(uncertainty, PointSet) and uncertainty._center is None:
+        uncertainty = uncertainty.centred(np.zeros(w.size))
+    return size * evaluate(support(uncertainty, w / size, route), _size(uncertainty))
 
 
 # -- the adversary -----------------------------------------------------------------------------------------------------
@@ -312,6 +336,20 @@ class Adversary:
             return Worst(float(np.sqrt(max(float(a @ S @ a), 0.0))), S)
         _, v = self._membership.maximise(d)
         return Worst(float(a @ v), v)
+
+
+    def deviation(self, a: Any) -> Worst:
+        r"""The pair (or covariance) with the largest :math:`\sqrt{a'Sa}`, whatever its mean."""
+        if isinstance(self.uncertainty, CovarianceSet):
+            return self(a)
+        a = vector(a, "a")
+        if self._split:
+            spread = self._spread(a)
+            return Worst(spread.value, (self.uncertainty.mean, spread.member))
+        p, d = a.size, a / (float(np.abs(a).max()) or 1.0)
+        _, v = self._membership.maximise(np.concatenate([np.zeros(p), svec(np.outer(d, d))]))
+        m, S = v[:p], smat(v[p:], p)
+        return Worst(float(np.sqrt(max(float(a @ S @ a), 0.0))), (m, S))
 
 
 def adversary(uncertainty: UncertaintySet, a: Any, kappa: float | None = None) -> Worst:

@@ -1,0 +1,118 @@
+r"""Adversarial cutting planes: a semi-infinite program solved against the membership constraints alone.
+
+A master program holds the worst cases found so far; an adversary looks for a worse one at the master's point; it is
+added and the master solved again. Nothing here knows a counterpart, so that the result is an independent reference
+for every one of them. The master bounds the optimum from below; a point that is scaled or shifted until no adversary
+can hurt it bounds it from above, and the gap of the two is what the caller gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from convexnovelty import solvers
+from convexnovelty._lazy import cp
+from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
+
+__all__ = ["CuttingPlanesResult", "Robust", "cutting_planes"]
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Robust:
+    """One robust requirement.
+
+    ``attack(values)`` returns a worst member at the master's point; ``cut(member)`` the constraints that make the
+    master respect it.
+    """
+
+    attack: Callable[[Values], Any]
+    cut: Callable[[Any], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class CuttingPlanesResult:
+    """Values of the letters at the best point, the bounds on the optimum, and the number of rounds and of cuts."""
+
+    values: Values
+    lower: float
+    upper: float
+    rounds: int
+    cuts: int
+
+    @property
+    def gap(self) -> float:
+        """The relative gap of the bounds."""
+        return (self.upper - self.lower) / max(abs(self.upper), abs(self.lower), 1e-300)
+
+
+def cutting_planes(
+    objective: cp.Expression,
+    variables: Mapping[str, Any],
+    requirements: Sequence[Robust],
+    repair: Callable[[Values], tuple[float, Values] | None],
+    *,
+    constraints: Sequence[Any] = (),
+    seeds: Sequence[Sequence[Any]] | None = None,
+    tolerance: float = 1e-7,
+    rounds: int = 300,
+    solver: str | None = None,
+) -> CuttingPlanesResult:
+    """Minimise ``objective`` subject to requirements that hold for every member of their sets.
+
+    Parameters
+    ----------
+    variables : the letters, CVXPY variables or quantities with ``value``.
+    requirements : each with its adversary and its cuts.
+    repair : from the master's values to a truly feasible point, as (objective, values), or None when there is none.
+    constraints : what holds besides.
+    seeds : members to start with, one list a requirement.
+    tolerance : relative gap of the bounds at which to stop.
+
+    Raises
+    ------
+    InfeasibleError : the master, which is a relaxation, is infeasible, and so is the robust program.
+    SolverError : the gap did not close in the given number of rounds.
+    """
+    profile = solvers.profile(solver)
+    held: list[Any] = list(constraints)
+    cuts = 0
+    for requirement, members in zip(requirements, seeds or [[] for _ in requirements], strict=True):
+        for member in members:
+            held += requirement.cut(member)
+    best: tuple[float, Values] | None = None
+    lower = float("-inf")
+    for round_number in range(1, rounds + 1):
+        lower = max(lower, _solve(cp.Problem(cp.Minimize(objective), held), profile))
+        values = {name: variable.value for name, variable in variables.items()}
+        repaired = repair(values)
+        if repaired is not None and (best is None or repaired[0] < best[0]):
+            best = repaired
+        if best is not None and best[0] - lower <= tolerance * max(abs(best[0]), 1e-12):
+            return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
+        for requirement in requirements:
+            held += requirement.cut(requirement.attack(values))
+            cuts += 1
+    reached = "no feasible point" if best is None else f"bounds {lower:.10g} and {best[0]:.10g}"
+    raise SolverError(f"cutting planes: {reached} after {rounds} rounds; allow more rounds or a larger tolerance", "user_limit")
+
+
+def _solve(problem: cp.Problem, profile: solvers.SolverProfile) -> float:
+    statuses = []
+    for options in profile.ladder:
+        try:
+            problem.solve(solver=profile.name, warm_start=False, **options)
+        except cp.SolverError as error:
+            statuses.append(str(error))
+            continue
+        if problem.status == cp.OPTIMAL:
+            return float(problem.value)
+        if problem.status == cp.INFEASIBLE:
+            raise InfeasibleError("cutting planes: the worst cases found so far already leave no feasible point", problem.status)
+        if problem.status == cp.UNBOUNDED:
+            raise UnboundedError("cutting planes: the master program is unbounded; start from more members", problem.status)
+        statuses.append(str(problem.status))
+    raise SolverError(f"cutting planes: the master program was not solved ({'; '.join(statuses)})", statuses[-1])

@@ -1,0 +1,52 @@
+r"""Axes and units in which a program over moments is posed to a solver.
+
+A covariance of condition number :math:`10^{12}`, or features in micrometres, are no reason for a wrong answer: the
+direction is sought as :math:`a = V D y` with the principal axes :math:`V` where the uncertainty set allows a rotation,
+and a diagonal :math:`D` that makes nominal deviations of the order of one. The sets never notice: they see the
+direction as an affine expression.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+from convexnovelty.formulation import Quantity
+from convexnovelty.moments import Moments
+from convexnovelty.validation import Array
+
+__all__ = ["Frame"]
+
+# Directions whose deviation is below this share of the unit are scaled as if they had it.
+FLOOR = 1e-6
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The moments in the frame's axes, the axes V of shape (p, p) or None, and the scales D of shape (p,)."""
+
+    moments: Moments
+    axes: Array | None
+    scales: Array
+
+    @classmethod
+    def of(cls, moments: Moments, *, rotate: bool, spread: float = 0.0) -> Frame:
+        """The frame for nominal moments; ``spread`` is a variance that the uncertainty adds in every direction."""
+        axes = moments.eigen[1] if rotate else None
+        posed = moments.rotated(axes) if axes is not None else moments
+        variances = np.asarray(moments.eigen[0] if rotate else np.diag(moments.covariance), dtype=float)
+        floor = (FLOOR * moments.unit) ** 2
+        return cls(posed, axes, 1 / np.sqrt(np.maximum(variances, 0.0) + spread + floor))
+
+    def direction(self, name: str = "a") -> Quantity:
+        """The unknown direction as a quantity in the user's axes and units."""
+        y = cp.Variable(self.scales.size, name=name)
+        axes = np.diag(self.scales) if self.axes is None else self.axes * self.scales
+        inverse = np.diag(1 / self.scales) if self.axes is None else (self.axes / self.scales).T
+        return Quantity(y, axes=axes, inverse=inverse)
+
+    def posed(self, direction: Quantity) -> cp.Expression:
+        """The same direction in the frame's own axes, as the sets see it."""
+        return cp.multiply(self.scales, direction.variable)

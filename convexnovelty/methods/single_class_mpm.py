@@ -1,0 +1,647 @@
+r"""The single-class minimax probability machine: a half-space that holds a given share of every distribution.
+
+Lanckriet, El Ghaoui and Jordan (2003), section 3. The paper's :math:`\alpha` is ``confidence`` here, :math:`\nu` and
+:math:`\rho` are the radii of a mean ellipsoid and of a covariance ball, and the half-space is :math:`a'z \ge 1`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+
+from convexnovelty import datasets, kernels, tails
+from convexnovelty._lazy import cp
+from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
+from convexnovelty.declare import Claim, Instance, Method
+from convexnovelty.errors import InfeasibleError, InputError
+from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.frames import Frame
+from convexnovelty.moments import Moments
+from convexnovelty.regions import Guarantee, HalfSpace
+from convexnovelty.uncertainty import (
+    Adversary,
+    FrobeniusBall,
+    MeanEllipsoid,
+    MomentSet,
+    UncertaintySet,
+    as_moment_set,
+    worst_deviation,
+    worst_loss,
+)
+from convexnovelty.validation import Array, fraction
+
+METHOD = Method(
+    "single_class_mpm",
+    title="Single-class minimax probability machine",
+    source="Lanckriet, El Ghaoui and Jordan (2003)",
+    summary="The half-space farthest from the origin that holds a given share of every distribution with these moments.",
+    takes="moments",
+    letters=("A1", "B1", "B2", "B3", "B4", "C2", "C3"),
+)
+
+
+# -- what several nodes share --------------------------------------------------------------------------------------------
+
+
+def _tail(tail: tails.Tail | None) -> tails.Tail:
+    return tails.Chebyshev() if tail is None else tail
+
+
+def _confidence(tail: tails.Tail) -> Any:
+    def check(value: Any, name: str) -> float:
+        number = fraction(value, name, zero=True)
+        if tail.kappa(number) < 0:
+            raise InputError(
+                f"{name}: {number:.6g} was found, at which kappa is {tail.kappa(number):.3g} for the {tail.name} tail and the "
+                f"program is not convex; give a confidence of at least {tail.confidence(0.0):.6g}"
+            )
+        return number
+
+    return check
+
+
+def _centred(uncertainty: UncertaintySet | None, moments: Moments) -> MomentSet:
+    if not isinstance(moments, Moments):
+        raise InputError(f"moments: {type(moments).__name__} was found; give cn.Moments, for example cn.Moments.estimate(features.training)")
+    centred: MomentSet = as_moment_set(uncertainty).centred(moments)
+    return centred
+
+
+def _guarantee(uncertainty: UncertaintySet | None, tail: tails.Tail, confidence: float) -> Guarantee:
+    family = tail.sentence if uncertainty is None else f"{tail.sentence}, wherever mean and covariance lie in {uncertainty!r} around the nominal ones"
+    return Guarantee(f"P(outside) <= {1 - confidence:.6g} for {family}", bound=1 - confidence)
+
+
+def _reading(a: Array, uncertainty: UncertaintySet | None, tail: tails.Tail, confidence: float) -> Reading:
+    return Reading(HalfSpace(a, 1.0), _guarantee(uncertainty, tail, confidence))
+
+
+def _solution(a: Array, objective: float, uncertainty: UncertaintySet | None, tail: tails.Tail, confidence: float, how: str, **more: Any) -> Solution:
+    reading = _reading(a, uncertainty, tail, confidence)
+    return Solution(objective, {"a": a, "u": objective, **more}, reading.region, reading.guarantee, solver=how)
+
+
+def _refused(tail: tails.Tail, confidence: float, kappa_limit: float) -> InfeasibleError:
+    if kappa_limit <= 0:
+        return InfeasibleError(
+            "confidence: no confidence is feasible, since no half-space that leaves out the origin holds every mean of the set; "
+            "use a smaller uncertainty set or move the origin away from the data",
+            limit=None,
+        )
+    limit = tail.confidence(kappa_limit)
+    return InfeasibleError(
+        f"confidence: {confidence:.12g} was found, which is not feasible: the largest feasible confidence is {limit:.12g} "
+        f"(exclusive), where kappa reaches {kappa_limit:.12g}",
+        limit=limit,
+    )
+
+
+def _ellipsoidal(uncertainty: UncertaintySet | None, moments: Moments, kappa: float) -> tuple[float, Array] | None:
+    """The multiplier kappa + nu and the worst covariance, where the counterpart has the form of equation 9."""
+    found = _centred(uncertainty, moments).ellipsoidal(kappa)
+    return None if found is None else (float(found[0]), found[1])
+
+
+def _not_ellipsoidal(moments: Moments, uncertainty: UncertaintySet | None = None) -> str | None:
+    if _ellipsoidal(uncertainty, moments, 1.0) is None:
+        return f"{uncertainty!r} has no worst covariance that serves every direction, so the optimum has no closed form"
+    return None
+
+
+def _regularisation(moments: Moments, uncertainty: UncertaintySet | None) -> float | None:
+    """The paper's rho, where the worst covariance is S + rho I; None where it is another matrix."""
+    found = _ellipsoidal(uncertainty, moments, 1.0)
+    if found is None:
+        return None
+    added = found[1] - moments.covariance
+    rho = float(np.trace(added)) / moments.dimension
+    isotropic = np.abs(added - rho * np.eye(moments.dimension)).max() <= 1e-12 * max(np.abs(found[1]).max(), moments.unit**2)
+    return max(rho, 0.0) if isotropic else None
+
+
+def _not_regularised(features: FeatureMap, moments: Moments, uncertainty: UncertaintySet | None = None) -> str | None:
+    if moments.dimension != features.dimension or not np.allclose(moments.mean, np.asarray(features.training).mean(axis=0), rtol=1e-9, atol=0):
+        return "the moments are not the sample's own, which the expansion in the sample presumes"
+    return None if _regularisation(moments, uncertainty) is not None else f"the worst covariance over {uncertainty!r} is not S + rho I"
+
+
+def _not_ridge(features: FeatureMap, moments: Moments, uncertainty: UncertaintySet | None = None) -> str | None:
+    refusal = _not_regularised(features, moments, uncertainty)
+    if refusal is None and not _regularisation(moments, uncertainty):
+        return "without a covariance radius there is no ridge"
+    return refusal
+
+
+# -- the program ---------------------------------------------------------------------------------------------------------
+
+
+def single_class_mpm(
+    moments: Moments,
+    confidence: float,
+    uncertainty: UncertaintySet | None = None,
+    tail: tails.Tail | None = None,
+) -> Formulation:
+    r"""The robust single-class minimax probability machine with any uncertainty set and any tail.
+
+    Parameters
+    ----------
+    moments : nominal mean and covariance of the ordinary points, in any coordinates.
+    confidence : the paper's alpha in [0, 1): the share of every distribution that the half-space must hold.
+    uncertainty : a set of means, of covariances, or of both; None takes the moments as exact.
+    tail : what is known of the distributions besides their moments; Chebyshev (nothing) by default.
+
+    Returns
+    -------
+    A formulation whose ``confidence`` and radii can be set without compiling again. Its region is
+    :math:`\{z : a'z \ge 1\}`, its objective the worst-case standard deviation :math:`\sup\sqrt{a'Sa}`.
+
+    Raises
+    ------
+    InfeasibleError : on solving, with the largest feasible confidence.
+
+    Examples
+    --------
+    >>> import convexnovelty as cn, numpy as np
+    >>> problem = cn.single_class_mpm(cn.Moments([3.0, 4.0], np.eye(2)), confidence=0.96)
+    >>> round(problem.solve().objective, 6)
+    9.898979
+    """
+    return socp(moments, confidence, uncertainty, tail)
+
+
+@METHOD.node(
+    "socp",
+    source="equation 11",
+    latex=r"\min_a\ \sup_{S}\sqrt{a'Sa}\quad\text{s.t.}\quad\inf_{(m,S)}\ a'm-\kappa(\alpha)\sqrt{a'Sa}\ \ge\ 1",
+)
+def socp(moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None) -> Formulation:
+    """The robust counterpart: with the paper's set, (kappa + nu) sqrt(a'(S + rho I)a) <= a'm - 1."""
+    return _program(moments, confidence, uncertainty, tail, route=None)
+
+
+
+
+@METHOD.node(
+    "derived_counterpart",
+    source="equation 10, by conic duality of the membership constraints",
+    latex=r"\sup_{(m,S)\in\mathcal U}m'a+\kappa\sqrt{a'Sa}=\min_{M,s}\ \sigma_{\mathcal U}(a,\tfrac\kappa2M)+\tfrac\kappa2s\quad\text{s.t.}\quad\begin{pmatrix}M&a\\a'&s\end{pmatrix}\succeq0",
+    condition=lambda moments: None if moments.dimension <= 12 else f"the matrix inequality of dimension {moments.dimension} is left to smaller instances",
+)
+def derived_counterpart(
+    moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+) -> Formulation:
+    """The same program with a counterpart that is derived from the set's membership alone."""
+    return _program(moments, confidence, uncertainty, tail, route="derived")
+
+
+def _program(
+    moments: Moments, confidence: float, uncertainty: UncertaintySet | None, tail: tails.Tail | None, *, route: str | None
+) -> Formulation:
+    tail = _tail(tail)
+    alpha = Tunable("confidence", confidence, _confidence(tail))
+    kappa = alpha.parameter(tail.kappa, nonneg=True)
+    recipe = as_moment_set(uncertainty)
+    nominal = _centred(uncertainty, moments)
+    spread = nominal.ellipsoidal(1.0)
+    frame = Frame.of(moments, rotate=recipe.rotation_invariant, spread=_least_added(spread, moments))
+    robust = recipe.tunable().centred(frame.moments)
+
+    a = frame.direction()
+    u = cp.Variable(name="u")
+    deviation = worst_deviation(robust, frame.posed(a), route=route)
+    loss = worst_loss(robust, -frame.posed(a), kappa, route=route)
+    constraints = [deviation.value <= u, loss.value + 1 <= 0, *deviation.constraints, *loss.constraints]
+
+    def limit() -> float:
+        return _kappa_limit(moments, uncertainty, robust.numbers())
+
+    def admissible() -> None:
+        found = _centred(_renumbered(recipe, robust), moments).ellipsoidal(tail.kappa(alpha.value))
+        if found is not None and float(found[0]) >= (zeta := _zeta(moments, found[1])):
+            raise _refused(tail, alpha.value, zeta - (float(found[0]) - tail.kappa(alpha.value)))
+
+    return Formulation(
+        cp.Problem(cp.Minimize(u), constraints),
+        {"a": a, "u": u},
+        read=lambda values: _reading(values["a"], uncertainty, tail, alpha.value),
+        tunables={"confidence": alpha, **robust.tunables()},
+        admissible=admissible,
+        diagnose=lambda: _refused(tail, alpha.value, limit()),
+    )
+
+
+def _renumbered(recipe: MomentSet, robust: MomentSet) -> MomentSet:
+    """The recipe with the numbers that the tunable set has now."""
+    changed: MomentSet = recipe.replaced(**robust.numbers()) if robust.numbers() else recipe
+    return changed
+
+
+def _least_added(found: tuple[Any, Array] | None, moments: Moments) -> float:
+    """A variance that the set adds in every direction, to scale the program by."""
+    if found is None:
+        return 0.0
+    return max(0.0, float(np.linalg.eigvalsh(found[1] - moments.covariance)[0]))
+
+
+def _zeta(moments: Moments, covariance: Array) -> float:
+    """The paper's zeta = sqrt(m'C^{-1}m); infinite when the mean has a component outside the range of C."""
+    direction, exact = _direction(moments, covariance)
+    return float("inf") if exact else float(np.sqrt(max(moments.mean @ direction, 0.0)))
+
+
+def _direction(moments: Moments, covariance: Array) -> tuple[Array, bool]:
+    """C^{-1} m on the range of C; or, where the mean leaves that range, the component outside and True."""
+    mean = moments.mean
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > moments.dimension * np.finfo(float).eps * max(float(values[-1]), 0.0)
+    along = vectors.T @ mean
+    outside = vectors[:, ~kept] @ along[~kept]
+    if np.linalg.norm(outside) > 1e-9 * max(np.linalg.norm(mean), np.finfo(float).tiny):
+        return outside, True
+    return vectors[:, kept] @ (along[kept] / values[kept]), False
+
+
+def _kappa_limit(moments: Moments, uncertainty: UncertaintySet | None, numbers: dict[str, float]) -> float:
+    """The supremum of feasible kappa: bisection on whether a robust loss below zero exists."""
+    recipe = as_moment_set(uncertainty)
+    recipe = recipe.replaced(**numbers) if numbers else recipe
+    robust = recipe.centred(moments)
+    frame = Frame.of(moments, rotate=False)
+    a = frame.direction()
+    kappa = cp.Parameter(nonneg=True, value=0.0)
+    loss = worst_loss(robust, -a.expression, kappa)
+    deviation = worst_deviation(robust, a.expression)
+    problem = cp.Problem(cp.Minimize(loss.value), [deviation.value <= 1, cp.norm(a.variable) <= 1e6, *loss.constraints, *deviation.constraints])
+
+    def margin(value: float) -> float:
+        kappa.value = value
+        problem.solve(solver="CLARABEL")
+        return -float(problem.value) if problem.status == cp.OPTIMAL else 0.0
+
+    low, high = 0.0, margin(0.0)
+    if high <= 1e-9:
+        return 0.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if margin(middle) > 1e-9 else (low, middle)
+        if high - low <= 1e-9 * high:
+            break
+    return low
+
+
+# -- its equivalents -----------------------------------------------------------------------------------------------------
+
+
+@METHOD.node(
+    "closed_form",
+    kind="closed form",
+    source="equation 14",
+    latex=r"a_*=\frac{(S+\rho I)^{-1}m}{\zeta^2-(\kappa(\alpha)+\nu)\zeta},\quad\zeta=\sqrt{m'(S+\rho I)^{-1}m}",
+    condition=_not_ellipsoidal,
+)
+def closed_form(moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None) -> Solution:
+    """The optimum for sets with one worst covariance; feasible if and only if kappa + nu < zeta, strictly."""
+    tail = _tail(tail)
+    alpha = _confidence(tail)(confidence, "confidence")
+    found = _ellipsoidal(uncertainty, moments, tail.kappa(alpha))
+    if found is None:
+        raise InputError(f"uncertainty: {uncertainty!r} has no closed form; use the program")
+    multiplier, covariance = found
+    direction, exact = _direction(moments, covariance)
+    if exact:
+        # A combination of the coordinates that never varies separates for certain: the optimum is zero at every confidence.
+        return _solution(direction / (moments.mean @ direction), 0.0, uncertainty, tail, alpha, "closed form")
+    zeta = float(np.sqrt(max(moments.mean @ direction, 0.0)))
+    if multiplier >= zeta:
+        raise _refused(tail, alpha, zeta - (multiplier - tail.kappa(alpha)))
+    scale = zeta**2 - multiplier * zeta
+    return _solution(direction / scale, zeta / scale, uncertainty, tail, alpha, "closed form")
+
+
+@METHOD.node(
+    "semi_infinite",
+    kind="algorithm",
+    source="equation 10",
+    latex=r"\max_{a\ne0}\min_{(m,S)\in\mathcal X}\frac1{\sqrt{a'Sa}}\quad\text{s.t.}\quad\inf_{y\sim(m,S)}P\{a'y\ge1\}\ge\alpha\quad\forall(m,S)\in\mathcal X",
+    condition=lambda moments: None if moments.dimension <= 12 else f"cutting planes in dimension {moments.dimension} are left to smaller instances",
+)
+def semi_infinite(moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None) -> Solution:
+    """The semi-infinite program by adversarial cutting planes: the set is met only through its membership."""
+    tail = _tail(tail)
+    alpha = _confidence(tail)(confidence, "confidence")
+    kappa = tail.kappa(alpha)
+    robust = _centred(uncertainty, moments)
+    adversary = Adversary(robust)
+    frame = Frame.of(moments, rotate=False)
+    a = frame.direction()
+    u = cp.Variable(name="u")
+
+    def loss_cut(member: tuple[Array, Array]) -> list[Any]:
+        mean, covariance = member
+        return [kappa * cp.norm(_root(covariance) @ a.expression) + 1 <= mean @ a.expression]
+
+    def deviation_cut(member: tuple[Array, Array]) -> list[Any]:
+        return [cp.norm(_root(member[1]) @ a.expression) <= u]
+
+    def repair(values: Any) -> tuple[float, Any] | None:
+        # The program is homogeneous: a direction whose worst loss is negative is feasible at the right length.
+        loss = adversary(-values["a"], kappa).value
+        if loss >= 0:
+            return None
+        return adversary.deviation(values["a"]).value / -loss, {"a": values["a"] / -loss}
+
+    nominal = (moments.mean, moments.covariance)
+    try:
+        found = cutting_planes(
+            u,
+            {"a": a, "u": Quantity(u)},
+            [
+                Robust(lambda values: adversary(-values["a"], kappa).member, loss_cut),
+                Robust(lambda values: adversary.deviation(values["a"]).member, deviation_cut),
+            ],
+            repair,
+            constraints=[u >= 0],
+            seeds=[[nominal], [nominal]],
+            tolerance=1e-8,
+        )
+    except InfeasibleError as error:
+        raise _refused(tail, alpha, _kappa_limit(moments, uncertainty, {})) from error
+    return _solution(found.values["a"], found.upper, uncertainty, tail, alpha, "cutting planes")
+
+
+def _root(covariance: Array) -> Array:
+    values, vectors = np.linalg.eigh(covariance)
+    root: Array = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    return root
+
+
+# -- in the expansion coefficients of the sample -------------------------------------------------------------------------
+
+
+def _expansion(features: FeatureMap) -> tuple[Array, Array, Array]:
+    """The paper's K, k and L in units of the features' own size."""
+    gram = features.gram / features.unit**2
+    mean = gram.mean(axis=0)
+    return gram, mean, (gram - mean[None, :]) / np.sqrt(features.n)
+
+
+def _expanded(
+    features: FeatureMap, gamma: Array, objective: float, uncertainty: UncertaintySet | None, tail: tails.Tail, alpha: float, how: str
+) -> Solution:
+    reading = _reading(np.asarray(features.training).T @ gamma, uncertainty, tail, alpha)
+    return Solution(objective, {"gamma": gamma, "u": objective}, reading.region, reading.guarantee, solver=how)
+
+
+def _kernel_numbers(
+    features: FeatureMap, moments: Moments, confidence: float, uncertainty: UncertaintySet | None, tail: tails.Tail | None
+) -> tuple[tails.Tail, float, float, float]:
+    """Tail, confidence, nu and rho in the features' unit."""
+    tail = _tail(tail)
+    alpha = _confidence(tail)(confidence, "confidence")
+    rho = _regularisation(moments, uncertainty)
+    found = _ellipsoidal(uncertainty, moments, 1.0)
+    if rho is None or found is None:
+        raise InputError(f"uncertainty: the worst covariance over {uncertainty!r} is not S + rho I, which the expansion presumes")
+    return tail, alpha, found[0] - 1.0, rho / features.unit**2
+
+
+@METHOD.node(
+    "kernel_socp",
+    source="equation 15",
+    latex=r"\min_\gamma\ \sqrt{\gamma'(L'L+\rho K)\gamma}\quad\text{s.t.}\quad\gamma'k-1\ge(\kappa(\alpha)+\nu)\sqrt{\gamma'(L'L+\rho K)\gamma}",
+    condition=_not_regularised,
+)
+def kernel_socp(
+    features: FeatureMap, moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+) -> Formulation:
+    """The program in the coefficients of the sample, with K, L and k as the paper prints them."""
+    tail, _, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
+    tunable = Tunable("confidence", confidence, _confidence(tail))
+    multiplier = tunable.parameter(lambda value: tail.kappa(value) + nu, nonneg=True)
+    _, k, L = _expansion(features)
+    gamma, u = cp.Variable(features.n, name="gamma"), cp.Variable(name="u")
+    phi = np.asarray(features.training) / features.unit
+    deviation = cp.norm(cp.hstack([L @ gamma, np.sqrt(rho) * (phi.T @ gamma)]))
+
+    def admissible() -> None:
+        found = _ellipsoidal(uncertainty, moments, tail.kappa(tunable.value))
+        if found is not None and found[0] >= (zeta := _zeta(moments, found[1])):
+            raise _refused(tail, tunable.value, zeta - nu)
+
+    return Formulation(
+        cp.Problem(cp.Minimize(u), [deviation <= u, k @ gamma - 1 >= multiplier * u]),
+        {"gamma": Quantity(gamma, features.unit**-2), "u": u},
+        read=lambda values: _reading(np.asarray(features.training).T @ values["gamma"], uncertainty, tail, tunable.value),
+        tunables={"confidence": tunable},
+        admissible=admissible,
+    )
+
+
+@METHOD.node(
+    "kernel_closed_form",
+    kind="closed form",
+    source="equation 16",
+    latex=r"\gamma_*=\frac{(L'L+\rho K)^{-1}k}{\zeta^2-(\kappa(\alpha)+\nu)\zeta},\quad\zeta=\sqrt{k'(L'L+\rho K)^{-1}k}",
+    condition=_not_regularised,
+)
+def kernel_closed_form(
+    features: FeatureMap, moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+) -> Solution:
+    """The optimal coefficients, on the range of L'L + rho K."""
+    tail, alpha, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
+    gram, k, L = _expansion(features)
+    values, vectors = np.linalg.eigh(L.T @ L + rho * gram)
+    kept = values > 1e-12 * values[-1]
+    along = vectors[:, kept].T @ k
+    if np.linalg.norm(k - vectors[:, kept] @ along) > 1e-9 * np.linalg.norm(k):
+        outside = k - vectors[:, kept] @ along
+        return _expanded(features, outside / (k @ outside) / features.unit**2, 0.0, uncertainty, tail, alpha, "closed form")
+    return _scaled(features, vectors[:, kept] @ (along / values[kept]), k, nu, uncertainty, tail, alpha, "closed form")
+
+
+def _scaled(
+    features: FeatureMap, direction: Array, k: Array, nu: float, uncertainty: UncertaintySet | None, tail: tails.Tail, alpha: float, how: str,
+    squared: float | None = None,
+) -> Solution:
+    """A direction proportional to the optimal coefficients, brought to the length of equation 16."""
+    zeta = float(np.sqrt(k @ direction if squared is None else squared))
+    multiplier = tail.kappa(alpha) + nu
+    if multiplier >= zeta:
+        raise _refused(tail, alpha, zeta - nu)
+    scale = zeta**2 - multiplier * zeta
+    return _expanded(features, direction / scale / features.unit**2, zeta / scale, uncertainty, tail, alpha, how)
+
+
+def _from_ridge(features: FeatureMap, g: Array, rho: float, nu: float, uncertainty: UncertaintySet | None, tail: tails.Tail, alpha: float, how: str) -> Solution:
+    r"""Coefficients from :math:`g = (K + n\rho I)^{-1}1`.
+
+    With :math:`L'L = KK/n - kk'` and :math:`k = K1/n` one has :math:`(L'L+\rho K)g = (1 - k'g)k`, so that
+    :math:`(L'L+\rho K)^{-1}k = g/(1-k'g)`; and :math:`1 - k'g = \rho 1'g` without cancellation.
+    """
+    gap = rho * float(g.sum())
+    k = features.gram.mean(axis=0) / features.unit**2
+    return _scaled(features, g / gap, k, nu, uncertainty, tail, alpha, how, squared=float(k @ g) / gap)
+
+
+@METHOD.node(
+    "kernel_ridge",
+    kind="closed form",
+    source="not in the paper: equation 16 with L'L + rho K = K(K/n + rho I) - kk'",
+    latex=r"\gamma_*\propto(K+n\rho I)^{-1}\mathbf 1",
+    condition=_not_ridge,
+)
+def kernel_ridge(
+    features: FeatureMap, moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+) -> Solution:
+    """Kernel ridge regression of the constant one: the same coefficients from one well-conditioned system."""
+    tail, alpha, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
+    shifted = features.gram / features.unit**2 + features.n * rho * np.eye(features.n)
+    g = scipy.linalg.solve(shifted, np.ones(features.n), assume_a="pos")
+    return _from_ridge(features, g, rho, nu, uncertainty, tail, alpha, "closed form")
+
+
+@METHOD.node(
+    "kernel_iterative",
+    kind="algorithm",
+    source="section 3, last paragraph: solve the system iteratively",
+    latex=r"(K+n\rho I)g=\mathbf 1\ \text{by conjugate gradients}",
+    condition=_not_ridge,
+)
+def kernel_iterative(
+    features: FeatureMap, moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+) -> Solution:
+    """The ridge system by conjugate gradients instead of a factorisation."""
+    tail, alpha, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
+    gram = features.gram / features.unit**2
+    operator = scipy.sparse.linalg.LinearOperator(gram.shape, matvec=lambda v: gram @ v + features.n * rho * v, dtype=float)
+    g, left = scipy.sparse.linalg.cg(operator, np.ones(features.n), rtol=1e-13, atol=0.0, maxiter=20 * features.n)
+    if left > 0 and np.linalg.norm(operator @ g - 1) > 1e-9 * np.sqrt(features.n):
+        raise InputError(f"uncertainty: rho is too small for conjugate gradients to converge in {20 * features.n} steps; use the closed form")
+    return _from_ridge(features, g, rho, nu, uncertainty, tail, alpha, "conjugate gradients")
+
+
+# -- the arrows ----------------------------------------------------------------------------------------------------------
+
+METHOD.step(
+    "semi_infinite",
+    "socp",
+    claim="the chance constraint for every member of the set is one cone constraint",
+    equation="equations 1, 6 to 9 and 11",
+    reference="adversary",
+    tolerance=1e-6,
+)
+METHOD.step(
+    "derived_counterpart",
+    "socp",
+    claim="the set's closed-form counterpart is what conic duality derives from its membership",
+    equation="equations 6 to 9",
+    reference="formulation",
+    tolerance=1e-6,
+)
+METHOD.step(
+    "closed_form",
+    "socp",
+    claim="the optimal direction is (S + rho I)^-1 m",
+    equation="equations 12 to 14",
+    reference="closed form",
+    tolerance=1e-7,
+)
+METHOD.step(
+    "kernel_socp",
+    "socp",
+    claim="the optimal direction lies in the span of the sample: a = sum of gamma_i phi(x_i)",
+    equation="equation 15",
+    reference="formulation",
+    tolerance=1e-6,
+)
+METHOD.step(
+    "kernel_closed_form",
+    "kernel_socp",
+    claim="the optimal coefficients are (L'L + rho K)^-1 k",
+    equation="equation 16",
+    reference="closed form",
+    tolerance=1e-7,
+    values=lambda solution: {"gamma": solution.values["gamma"], "u": solution.values["u"]},
+)
+METHOD.step(
+    "kernel_ridge",
+    "kernel_closed_form",
+    claim="the coefficients are those of kernel ridge regression of the constant one",
+    equation="equation 16 with L'L + rho K = K(K/n + rho I) - kk'",
+    reference="closed form",
+    tolerance=1e-7,
+)
+METHOD.step(
+    "kernel_iterative",
+    "kernel_ridge",
+    claim="conjugate gradients reach the solution of the factorised system",
+    equation="section 3, last paragraph",
+    reference="algorithm",
+    tolerance=1e-7,
+)
+
+
+@METHOD.property("attained bound", source="equation 1 (A1)")
+def attained(
+    solution: Solution, moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+) -> list[Claim]:
+    """The extremal distribution with the worst moments leaves exactly 1 - alpha outside the half-space."""
+    region = solution.region
+    if not isinstance(_tail(tail), tails.Chebyshev) or not isinstance(region, HalfSpace) or moments.dimension > 12 or solution.objective == 0:
+        return []
+    mean, covariance = Adversary(_centred(uncertainty, moments))(-region.normal, _tail(tail).kappa(confidence)).member
+    extremal = tails.extremal_distribution(mean, covariance, -region.normal, -region.offset)
+    return [
+        Claim(
+            "the bound is attained by a distribution of the set",
+            extremal.probability_outside,
+            1 - confidence,
+            tolerance=1e-5,
+            kind="adversary",
+            source="equation 1",
+            because="the solver's accuracy in the constraint, through the derivative of the bound",
+        )
+    ]
+
+
+def _instance(name: str, features: FeatureMap, confidence: float, uncertainty: UncertaintySet | None, probe: Any) -> Instance:
+    moments = Moments.estimate(features.training)
+    arguments = {"features": features, "moments": moments, "confidence": confidence, "uncertainty": uncertainty, "tail": tails.Chebyshev()}
+    return Instance(name, arguments, features.coordinates(probe))
+
+
+@METHOD.instance("blob, linear, the paper's set")
+def blob() -> Instance:
+    """Three dimensions, mean ellipsoid and Frobenius ball."""
+    data = datasets.blob(n=60, dimension=3)
+    return _instance("blob, linear, the paper's set", LinearFeatures(data.nominal), 0.8, MeanEllipsoid(0.1) * FrobeniusBall(0.3), data.novel)
+
+
+@METHOD.instance("digits, gaussian kernel")
+def digits() -> Instance:
+    """Images of one digit in the feature space of a Gaussian kernel."""
+    data = datasets.digits(digit=0)
+    features = KernelFeatures(data.nominal[:80], kernels.gaussian(gamma="scale"))
+    return _instance("digits, gaussian kernel", features, 0.7, MeanEllipsoid(0.05) * FrobeniusBall(0.01), data.novel[:60])
+
+
+@METHOD.instance("breast cancer, linear")
+def breast_cancer() -> Instance:
+    """Thirty features that span six orders of magnitude, and exact moments."""
+    data = datasets.breast_cancer()
+    return _instance("breast cancer, linear", LinearFeatures(data.nominal), 0.9, None, data.novel[:60])
+
+
+@METHOD.swap
+def around(uncertainty: UncertaintySet) -> Instance:
+    """Three dimensions, signed and correlated, for any set."""
+    rng = np.random.default_rng(7)
+    mixing = np.array([[1.0, 0.4, 0.0], [0.0, 0.8, -0.3], [0.2, 0.0, 0.6]])
+    points = np.array([4.0, -3.0, 5.0]) + rng.standard_normal((80, 3)) @ mixing
+    moments = Moments.estimate(points)
+    arguments = {"moments": moments, "confidence": 0.7, "uncertainty": uncertainty, "tail": tails.Chebyshev()}
+    return Instance(f"{uncertainty!r}", arguments)
