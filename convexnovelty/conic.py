@@ -199,29 +199,30 @@ class ConicProgram:
 
     # -- scaling -----------------------------------------------------------------------------------------------------
 
-    def equilibrated(self, sweeps: int = 12) -> tuple[ConicProgram, Equilibration]:
+    def equilibrated(self, sweeps: int = 16) -> tuple[ConicProgram, Equilibration]:
         r"""The same program with rows and columns of comparable size.
 
         Rows of the zero and nonnegative cones are scaled one by one, every other cone as a whole, since a positive
-        multiple is what keeps it the same cone; then the right-hand side and the objective are brought to size one.
+        multiple is what keeps it the same cone; the right-hand side and the objective are brought to size one.
         """
-        A = sp.csc_array(self.A)
-        rows, columns = np.ones(self.b.size), np.ones(self.c.size)
-        for _ in range(sweeps):
-            scaled = sp.diags_array(rows) @ A @ sp.diags_array(columns)
-            size = _row_maxima(abs(scaled), self.cones)
+        # The right-hand side is scaled as one more column: it shows the size of rows whose entries do not.
+        whole = sp.csc_array(sp.hstack([self.A, sp.csc_array(self.b[:, None])]))
+        rows, columns = _geometric_scales(whole, self.cones, sweeps)
+        for _ in range(sweeps // 2):
+            size = _row_maxima(abs(sp.diags_array(rows) @ whole @ sp.diags_array(columns)), self.cones)
             rows = rows / np.sqrt(np.where(size > 0, size, 1.0))
-            scaled = sp.diags_array(rows) @ A @ sp.diags_array(columns)
-            width = np.asarray(abs(scaled).max(axis=0).todense()).ravel() if scaled.nnz else np.zeros(self.c.size)
+            scaled = abs(sp.diags_array(rows) @ whole @ sp.diags_array(columns))
+            width = np.asarray(scaled.max(axis=0).todense()).ravel() if scaled.nnz else np.zeros(columns.size)
             columns = columns / np.sqrt(np.where(width > 0, width, 1.0))
-        reach = float(np.max(np.abs(rows * self.b), initial=0.0)) or 1.0
+        columns, reach = columns[:-1], 1.0 / columns[-1]
+        A = sp.csr_array(sp.diags_array(rows) @ self.A @ sp.diags_array(columns))
         columns = columns * reach
         cost = columns * self.c
         P = None if self.P is None else sp.csr_array(sp.diags_array(columns) @ self.P @ sp.diags_array(columns))
         height = max(float(np.max(np.abs(cost), initial=0.0)), 0.0 if P is None else float(abs(P).max())) or 1.0
         program = ConicProgram(
             cost / height,
-            sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns / reach)),
+            A,
             rows * self.b / reach,
             self.cones,
             None if P is None else P / height,
@@ -256,6 +257,29 @@ class ConicProgram:
     def blocks(self) -> list[Block]:
         """The cones with their rows."""
         return list(self.cones.blocks())
+
+
+def _geometric_scales(matrix: sp.csc_array, cones: Cones, sweeps: int) -> tuple[Array, Array]:
+    """Row and column scales that bring the logarithms of the entries as near to zero as least squares can.
+
+    Scaling by the largest entries alone stops as soon as each row and column has an entry of size one, also when
+    the others are 1e-12: where radii and centres of very different sizes meet, the logarithms must be balanced first.
+    """
+    entries = sp.coo_array(matrix)
+    significant = np.abs(entries.data) > 0
+    group = np.arange(matrix.shape[0])
+    for block in cones.blocks():
+        if block.kind not in ("zero", "nonnegative"):
+            group[block.rows] = block.rows.start
+    i, j = group[entries.coords[0][significant]], entries.coords[1][significant]
+    size = np.log(np.abs(entries.data[significant]))
+    rows, columns = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[1])
+    row_count = np.maximum(np.bincount(i, minlength=rows.size), 1)
+    column_count = np.maximum(np.bincount(j, minlength=columns.size), 1)
+    for _ in range(sweeps):
+        rows = -np.bincount(i, size + columns[j], minlength=rows.size) / row_count
+        columns = -np.bincount(j, size + rows[i], minlength=columns.size) / column_count
+    return np.exp(rows[group]), np.exp(columns)
 
 
 def _row_maxima(magnitudes: Any, cones: Cones) -> Array:

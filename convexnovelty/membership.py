@@ -30,6 +30,7 @@ from convexnovelty.validation import Array
 __all__ = ["Counterpart", "Membership", "as_counterpart", "convex"]
 
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
+ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
 LADDER = (1e-11, 1e-9, 1e-8, 1e-6)  # tolerances of the maximisation, tightest first
 
 Description = Callable[[Any], Any]
@@ -126,7 +127,10 @@ class Membership:
             return
         middle = sum(found) / len(found)
         slack = self._program.b - self._program.A @ middle
-        reach = float(np.max(np.abs(slack), initial=0.0)) or 1.0
+        reach = float(np.max(np.abs(slack), initial=0.0))
+        if reach < ROUNDING:
+            # A single point: what is left is the solver's rounding, which must not be blown up to size one.
+            reach = 1.0
         self._shift = self._program.A @ middle / reach
         self._origin = self._width * middle
         self._width = self._width * reach
@@ -194,18 +198,31 @@ class Membership:
         """A point in or near the set."""
         return self._origin[self.columns]
 
-    def support(self, w: Any) -> Counterpart:
-        r"""The counterpart of :math:`\sup_{v\in U} w'v` by conic duality; ``w`` is any affine expression."""
+    @property
+    def widths(self) -> Array:
+        """The size of each coordinate over the set, as the scaling found it."""
+        return self._width[self.columns]
+
+    def support(self, w: Any, unit: float | None = None) -> Counterpart:
+        r"""The counterpart of :math:`\sup_{v\in U} w'v` divided by ``unit``, by conic duality.
+
+        ``w`` is any affine expression; ``unit`` is the expected size of the supremum, that of the set by default
+        makes the multipliers of size one (then the value is multiplied back).
+        """
         program = self._program
+        if unit is None:
+            unit = max(float(np.max(self.widths)), float(np.max(np.abs(self.centre)))) or 1.0
+            made = self.support(w, unit)
+            return Counterpart(unit * made.value, made.constraints)
         z = cp.Variable(program.b.size)
         inner = np.setdiff1d(np.arange(program.c.size), self.columns)
         pull = sp.csr_array(program.A.T)
         fixed = program.b.copy()
         fixed[self._varying] = 0.0
-        value = self.centre @ w + fixed @ z
+        value = (self.centre / unit) @ w + fixed @ z
         if self._varying.size and self.parameter is not None:
             value = value + self.parameter @ z[self._varying]
-        constraints = [pull[self.columns] @ z == cp.multiply(self._width[self.columns], w)]
+        constraints = [pull[self.columns] @ z == cp.multiply(self.widths / unit, w)]
         if inner.size:
             constraints.append(pull[inner] @ z == 0)
         return Counterpart(convex(value), constraints + program.cones.constraints(z, dual=True))
