@@ -26,7 +26,7 @@ html_math_renderer = "mathml"
 html_show_sphinx = False
 html_copy_source = False
 
-myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "fieldlist", "attrs_inline"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "fieldlist", "attrs_inline", "tasklist"]
 myst_heading_anchors = 3
 
 napoleon_google_docstring = False

@@ -1,28 +1,68 @@
 """Sphinx extension: the pages that no hand writes, made from the objects of the package when the site is built.
 
-A page is rewritten only if its text changed, so that Sphinx reads again no more than it must, and a page whose object is
-gone is removed.
+A page is rewritten only if its text changed, so that Sphinx reads again no more than it must, and a page whose object
+is gone is removed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import api
 from sphinx.application import Sphinx
 
+import api
+import method_pages
+import set_pages
+import worked
+from convexnovelty.checking import check
 
-def index() -> Iterator[tuple[str, str]]:
-    """The page that leads to all others."""
-    yield "catalogue.md", "# Catalogue\n\nEvery page below was written from the objects of the package when this site was built.\n"
+ROOT = Path(__file__).resolve().parents[2]
+LOCAL_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
+
+INDEX = """# Catalogue
+
+Every page below was written from the objects of the package when this site was built, and every number on them was
+computed then.
+
+{summary}
+
+```{{toctree}}
+:maxdepth: 2
+
+methods
+graph
+sets
+tails
+problems
+solvers
+```
+"""
+
+
+def project_pages() -> Iterator[tuple[str, str]]:
+    """The contributor's guide and the changelog, whose links to files of the repository lead nowhere on a site."""
+    for name in ("CONTRIBUTING", "CHANGELOG"):
+        yield f"{name.lower()}.md", LOCAL_LINK.sub(r"\1", (ROOT / f"{name}.md").read_text())
+
+
+def pages(folder: Path) -> Iterator[tuple[str, str]]:
+    """Pairs of a file name below ``folder`` and its text."""
+    report = check()
+    yield "catalogue.md", INDEX.format(summary=f"The check of this build: {report.summary}.")
+    yield from method_pages.pages(report.rows)
+    yield from set_pages.pages()
+    yield from worked.pages(ROOT / "problems", folder)
+    yield from api.pages()
+    yield from project_pages()
 
 
 def generate(folder: Path) -> None:
     """Write all generated pages below ``folder``."""
     written = set()
-    for name, text in (*index(), *api.pages()):
+    for name, text in pages(folder):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         written.add(path)

@@ -1,0 +1,129 @@
+"""Worked problems as pages: every cell is run when the site is built, and its output stands below it.
+
+A problem is a Python file in percent format: ``# %% [markdown]`` opens a cell of text, ``# %%`` a cell of code.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+MARKER = re.compile(r"^# %%(?P<rest>.*)$")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a worked problem, with the line of the file on which its content begins."""
+
+    kind: str
+    source: str
+    line: int
+
+
+def cells(text: str) -> list[Cell]:
+    """The cells of a file; what stands above the first marker is a cell of code."""
+    found: list[tuple[str, list[str], int]] = [("code", [], 1)]
+    for position, line in enumerate(text.splitlines(), start=1):
+        if marked := MARKER.match(line):
+            found.append(("markdown" if "[markdown]" in marked["rest"] else "code", [], position + 1))
+        else:
+            found[-1][1].append(line)
+    made = []
+    for kind, lines, start in found:
+        source = "\n".join(re.sub(r"^# ?", "", line) if kind == "markdown" else line for line in lines)
+        if source.strip():
+            made.append(Cell(kind, source.strip("\n"), start + next(i for i, line in enumerate(lines) if line.strip())))
+    return made
+
+
+def title(problem: list[Cell]) -> str:
+    """The first heading of a problem."""
+    for cell in problem:
+        if cell.kind == "markdown" and (heading := re.search(r"^# (.+)$", cell.source, re.MULTILINE)):
+            return heading[1]
+    raise ValueError("a worked problem needs a text cell with a heading")
+
+
+def run(cell: Cell, namespace: dict[str, Any], file: Path) -> str:
+    """Run a cell and return what it printed, with the value of a last expression, as in a notebook."""
+    tree = ast.parse(cell.source, str(file))
+    ast.increment_lineno(tree, cell.line - 1)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, str(file), "exec"), namespace)
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), str(file), "eval"), namespace)
+            if value is not None:
+                print(repr(value))
+    return printed.getvalue().rstrip()
+
+
+def pictures(folder: Path, stem: str) -> Iterator[tuple[str, str]]:
+    """Save and close the figures that a cell left open: pairs of a file name and a text for who cannot see it."""
+    if "matplotlib.pyplot" not in sys.modules:
+        return
+    from matplotlib import pyplot
+
+    for position in pyplot.get_fignums():
+        figure = pyplot.figure(position)
+        name = f"{stem}-{len(list(folder.glob(f'{stem}-*.svg'))) + 1}.svg"
+        figure.savefig(folder / name, bbox_inches="tight", metadata={"Date": None})
+        axes = figure.axes[0] if figure.axes else None
+        words = axes.get_title() or axes.get_ylabel() if axes is not None else ""
+        yield name, words or "Picture made by the cell above"
+    pyplot.close("all")
+
+
+def page(file: Path, folder: Path) -> str:
+    """The Markdown of one problem, with its pictures written to ``folder``."""
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob(f"{file.stem}-*.svg"):
+        old.unlink()
+    # Classes that a problem defines look themselves up by module name, so the namespace must be a real module's.
+    module = ModuleType(f"worked_{file.stem}")
+    module.__file__ = str(file)
+    sys.modules[module.__name__] = module
+    parts = []
+    try:
+        for cell in cells(file.read_text()):
+            if cell.kind == "markdown":
+                parts.append(cell.source)
+                continue
+            parts.append(f"```python\n{cell.source}\n```")
+            if output := run(cell, vars(module), file):
+                parts.append(f"```text\n{output}\n```")
+            parts += [f"![{words}]({name})" for name, words in pictures(folder, file.stem)]
+    finally:
+        del sys.modules[module.__name__]
+    return "\n\n".join([*parts, f"*This page was run from `problems/{file.name}`.*\n"])
+
+
+INDEX = """# Worked problems
+
+Each is a Python file with one idea, which you can read here, run, and copy. Its claims are computed beside their
+theory, and `convexnovelty check problems` holds them to it.
+
+```{{toctree}}
+
+{entries}
+```
+"""
+
+
+def pages(problems: Path, generated: Path) -> Iterator[tuple[str, str]]:
+    """The page of every problem, and the page that lists them."""
+    files = sorted(path for path in problems.glob("*.py") if not path.name.startswith("_"))
+    for file in files:
+        yield f"problems/{file.stem}.md", page(file, generated / "problems")
+    yield "problems.md", INDEX.format(entries="\n".join(f"problems/{file.stem}" for file in files))
