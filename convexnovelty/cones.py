@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from convexnovelty._lazy import cp
 from convexnovelty.validation import Array
@@ -32,7 +33,7 @@ class Block(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _triangle(order: int) -> tuple[Array, Array]:
+def _triangle(order: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Row and column of each entry of the upper triangle, column by column."""
     columns, rows = np.tril_indices(order)
     return rows, columns
@@ -137,7 +138,7 @@ class Cones:
         }
         return [make[block.kind](block) for block in self.blocks()]
 
-    def lower_to_upper(self) -> Array:
+    def lower_to_upper(self) -> NDArray[np.intp]:
         """The permutation that brings rows with lower triangles (the order of SCS) to this package's order."""
         order = np.arange(self.size)
         for block in self.blocks():

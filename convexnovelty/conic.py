@@ -117,7 +117,7 @@ class ConicProgram:
         A, b = sp.csr_array(data["A"]), np.asarray(data["b"], dtype=float)
         if solver.upper() in LOWER_TRIANGLE_SOLVERS:
             order = cones.lower_to_upper()
-            A, b = A[order], b[order]
+            A, b = sp.csr_array(A[order]), b[order]
         P = data.get("P")
         offset = 0.0
         if "param_prob" in data:
@@ -225,7 +225,7 @@ class ConicProgram:
             A,
             rows * self.b / reach,
             self.cones,
-            None if P is None else P / height,
+            None if P is None else sp.csr_array(P / height),
             self.offset / height,
         )
         return program, Equilibration(columns, rows * height / reach, height)

@@ -77,7 +77,7 @@ def compiled(description: Description, size: int, name: str) -> tuple[ConicProgr
     try:
         program = ConicProgram.from_problem(problem)
     except cp.SolverError as error:
-        raise InputError(f"{name}: the membership is no conic constraint ({error}); use real CVXPY variables") from error
+        raise InputError(f"{name}: the membership is no conic constraint ({error}); use real variables") from error
     found = np.flatnonzero(program.c)
     columns = found[np.argsort(program.c[found], kind="stable")]
     if columns.size != size or not np.array_equal(program.c[columns], weights):
@@ -144,7 +144,7 @@ class Membership:
         for tolerance in LADDER[1:]:
             solution = _clarabel(program, tolerance)
             if "PrimalInfeasible" in solution.status and self._proves_empty(solution):
-                raise EmptySetError(f"{self.name} is empty: no member satisfies all of its constraints; relax one of them")
+                raise EmptySetError(f"{self.name} is empty: nothing satisfies all of its constraints; relax one")
             if "DualInfeasible" in solution.status and self._is_ray(solution, cost):
                 raise UnboundedSetError(
                     f"{self.name} is unbounded: it holds a ray, so that a worst case over it is infinite; bound it"
@@ -165,7 +165,7 @@ class Membership:
         outside = float(np.linalg.norm(self._program.cones.violations(-(self._program.A @ solution.x))))
         return value < 0 and outside <= CERTIFICATE * -value
 
-    # -- a radius as a parameter -----------------------------------------------------------------------------------------
+    # -- a radius as a parameter -------------------------------------------------------------------------------------
 
     def vary(self, others: list[ConicProgram]) -> bool:
         """Make those right-hand sides a CVXPY parameter in which ``others`` (the set at other radii) differ.
@@ -191,7 +191,7 @@ class Membership:
         values = self._rows * raw.b - self._shift
         return values[self._varying] if self._varying.size else np.zeros(1)
 
-    # -- its support function --------------------------------------------------------------------------------------------
+    # -- its support function ----------------------------------------------------------------------------------------
 
     @property
     def centre(self) -> Array:
@@ -240,9 +240,8 @@ class Membership:
         if root is not None and kappa > 0:
             deviation = float(np.sqrt(max(float(root @ self.centre), float(np.linalg.norm(width * root))))) or 1.0
             scale = scale if np.any(cost) else kappa * deviation
-            program, cost = _with_root(
-                program, self.columns, cost / scale, width * root / deviation**2, float(root @ self.centre) / deviation**2
-            )
+            slope, constant = width * root / deviation**2, float(root @ self.centre) / deviation**2
+            program, cost = _with_root(program, self.columns, cost / scale, slope, constant)
             cost[-1] = -kappa * deviation / scale
         else:
             cost = cost / scale
@@ -291,17 +290,19 @@ def _inserted(program: ConicProgram, rows: sp.csr_array, b: Array) -> ConicProgr
     place = cones.zero + cones.nonnegative
     A = sp.vstack([program.A[:place], rows, program.A[place:]], format="csr")
     wider = replace(cones, second_order=(rows.shape[0], *cones.second_order))
-    return ConicProgram(np.zeros(A.shape[1]), sp.csr_array(A), np.concatenate([program.b[:place], b, program.b[place:]]), wider)
+    right = np.concatenate([program.b[:place], b, program.b[place:]])
+    return ConicProgram(np.zeros(A.shape[1]), sp.csr_array(A), right, wider)
 
 
 def _with_root(
     program: ConicProgram, columns: Array, cost: Array, slope: Array, constant: float
 ) -> tuple[ConicProgram, Array]:
-    r"""The program with a variable :math:`y \le \sqrt{r}` for an affine :math:`r`: :math:`\|(2y, r - 1)\| \le r + 1`."""
+    r"""The program with a variable :math:`y \le \sqrt r` for an affine :math:`r`: :math:`\|(2y, r - 1)\| \le r + 1`."""
     width = program.c.size
     line = sp.csr_array((slope, (np.zeros(columns.size, dtype=int), columns)), shape=(1, width + 1))
     single = sp.csr_array(([-2.0], ([0], [width])), shape=(1, width + 1))
     rows = sp.vstack([-line, single, -line], format="csr")
     A = sp.hstack([program.A, sp.csr_array((program.b.size, 1))], format="csr")
-    widened = _inserted(replace(program, A=sp.csr_array(A)), sp.csr_array(rows), np.array([constant + 1, 0.0, constant - 1]))
+    right = np.array([constant + 1, 0.0, constant - 1])
+    widened = _inserted(replace(program, A=sp.csr_array(A)), sp.csr_array(rows), right)
     return widened, np.concatenate([cost, [0.0]])

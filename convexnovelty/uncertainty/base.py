@@ -56,7 +56,7 @@ class _FromMoments:
         moments = vars(instance).get("_moments")
         if moments is None:
             raise InputError(
-                f"{instance!r}: {self._name} is known once the set is centred; call .centred(moments) or hand it to a factory"
+                f"{instance!r}: {self._name} is known once the set is centred, by .centred(moments) or by a factory"
             )
         return self._read(moments)
 
@@ -120,7 +120,7 @@ class UncertaintySet:
             raise InputError(f"product: write the set of means first, {other!r} * {self!r}")
         return NotImplemented
 
-    # -- a recipe --------------------------------------------------------------------------------------------------------
+    # -- a recipe ----------------------------------------------------------------------------------------------------
 
     @classmethod
     def examples(cls) -> list[UncertaintySet]:
@@ -146,14 +146,14 @@ class UncertaintySet:
             object.__setattr__(made, name, value)
         return made
 
-    # -- its numbers -----------------------------------------------------------------------------------------------------
+    # -- its numbers -------------------------------------------------------------------------------------------------
 
     def numbers(self) -> dict[str, float]:
         """The plain numbers among the set's attributes, by the names under which they can be changed."""
         return {
             name: float(value)
             for name, value in vars(self).items()
-            if not name.startswith("_") and isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+            if not name.startswith("_") and _is_number(value)
         }
 
     def replaced(self, **changes: Any) -> Any:
@@ -162,7 +162,8 @@ class UncertaintySet:
         for name in changes:
             if name not in known:
                 raise InputError(f"{self!r}: there is no number {name!r}; known are {', '.join(known) or 'none'}")
-        made = self._copy(**{name: _like(vars(self)[name], value, name) for name, value in changes.items()}, _tuner=None)
+        new = {name: _like(vars(self)[name], value, name) for name, value in changes.items()}
+        made = self._copy(**new, _tuner=None)
         made.validate()
         return made
 
@@ -228,7 +229,7 @@ class _MomentFamily(UncertaintySet):
     dimension: Any = _FromMoments(lambda moments: moments.mean.shape[0])
 
     def centred(self, moments: Any) -> Any:
-        """A copy of the recipe around nominal moments (an object with ``mean``, ``covariance``, ``factor``, ``unit``)."""
+        """A copy of the recipe around nominal moments (with ``mean``, ``covariance``, ``factor`` and ``unit``)."""
         made = self._copy(_moments=moments)
         made.validate()
         return made
@@ -274,8 +275,8 @@ class MeanSet(_MomentFamily):
     family = "mean"
     center: Any = _FromMoments(lambda moments: moments.mean)
 
-    def membership(self, m: cp.Expression) -> Any:
-        """Constraints that say when ``m`` is a member."""
+    def membership(self, *args: Any, **kwargs: Any) -> Any:
+        """Constraints that say when the mean ``m`` is a member: ``membership(m)`` or ``membership(m, S)``."""
         raise NotImplementedError(f"{type(self).__name__} must define membership(self, m)")
 
     @property
@@ -388,7 +389,7 @@ class PointSet(UncertaintySet):
         return None
 
 
-# -- tools for closed forms ----------------------------------------------------------------------------------------------
+# -- tools for closed forms ------------------------------------------------------------------------------------------
 
 
 def epigraph(value: cp.Expression) -> Counterpart:
@@ -409,9 +410,14 @@ def scaled(factor: Any, counterpart: Counterpart | cp.Expression) -> Counterpart
     return Counterpart(factor * made.value, made.constraints)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
 def _like(old: Any, value: Any, name: str) -> Any:
     """``value`` as a number of the kind of ``old``."""
-    return integer(value, name) if isinstance(old, numbers.Integral) and float(value).is_integer() else number(value, name)
+    whole = isinstance(old, numbers.Integral) and float(value).is_integer()
+    return integer(value, name) if whole else number(value, name)
 
 
 def _short(value: Any) -> str:

@@ -30,7 +30,7 @@ from convexnovelty.errors import InputError, SolverError
 from convexnovelty.membership import Counterpart, Membership, as_counterpart, compiled, convex
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.product import Product, as_moment_set
-from convexnovelty.validation import Array, nonnegative, vector
+from convexnovelty.validation import nonnegative, vector
 
 __all__ = [
     "Adversary",
@@ -49,10 +49,10 @@ __all__ = [
     "worst_member",
 ]
 
-Route = Literal["best", "closed", "derived"]
+Route = Literal["best", "closed", "derived"] | None
 
 
-# -- a set as arrays -----------------------------------------------------------------------------------------------------
+# -- a set as arrays -------------------------------------------------------------------------------------------------
 
 
 def _description(uncertainty: UncertaintySet, dimension: int) -> tuple[Any, int]:
@@ -82,7 +82,7 @@ def _description(uncertainty: UncertaintySet, dimension: int) -> tuple[Any, int]
     if isinstance(uncertainty, (MeanSet, PointSet)):
         return lambda v: _listed(uncertainty.membership(v)), dimension
     raise InputError(
-        f"uncertainty: {uncertainty!r} is of no known family; derive it from MeanSet, CovarianceSet, MomentSet or PointSet"
+        f"uncertainty: {uncertainty!r} is of no known family; use MeanSet, CovarianceSet, MomentSet, PointSet"
     )
 
 
@@ -125,7 +125,7 @@ def _expression(a: Any, name: str = "a") -> Any:
     raise InputError(f"{name}: shape {made.shape} was found; give a vector")
 
 
-# -- counterparts by conic duality -----------------------------------------------------------------------------------------
+# -- counterparts by conic duality -----------------------------------------------------------------------------------
 
 
 def derived_support(uncertainty: MeanSet | PointSet, w: Any) -> Counterpart:
@@ -152,7 +152,7 @@ def _deviation_unit(membership: Membership, p: int) -> float:
 
 
 def derived_deviation(uncertainty: CovarianceSet | MomentSet, a: Any) -> Counterpart:
-    r""":math:`\sup\sqrt{a'Sa} = \min t` with :math:`\sigma(0, M) \le t` and :math:`\begin{pmatrix} M & a\\ a' & t\end{pmatrix}\succeq 0`."""
+    r""":math:`\sup\sqrt{a'Sa} = \min t` with :math:`\sigma(0, M) \le t` and :math:`(M, a; a', t) \succeq 0`."""
     a = _expression(a)
     membership = membership_of(uncertainty)
     unit = _deviation_unit(membership, a.size)
@@ -175,7 +175,7 @@ def derived_loss(uncertainty: MomentSet, a: Any, kappa: Any) -> Counterpart:
     return Counterpart(unit * (bound.value + (0.5 * kappa) * convex(level)), [tie, *bound.constraints])
 
 
-# -- what the methods call ---------------------------------------------------------------------------------------------
+# -- what the methods call -------------------------------------------------------------------------------------------
 
 
 def worst_loss(uncertainty: UncertaintySet | None, a: Any, kappa: Any, route: Route = "best") -> Counterpart:
@@ -186,8 +186,8 @@ def worst_loss(uncertainty: UncertaintySet | None, a: Any, kappa: Any, route: Ro
     uncertainty : a centred set of moments.
     a : any affine CVXPY expression, or an array, of shape (p,).
     kappa : a nonnegative number or CVXPY parameter.
-    route : "best" takes the class's closed form if it has one; "derived" uses the membership alone; "closed" refuses
-        to derive.
+    route : "best" (or None) takes the class's closed form if it has one; "derived" uses the membership alone;
+        "closed" refuses to derive.
     """
     pair, a, kappa = as_moment_set(uncertainty), _expression(a), _factor(kappa)
     if route == "derived":
@@ -200,7 +200,7 @@ def worst_loss(uncertainty: UncertaintySet | None, a: Any, kappa: Any, route: Ro
 
 
 def worst_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "best") -> Counterpart:
-    r"""The counterpart of :math:`\sup_{S} \sqrt{a'Sa}` over a set of covariances, or over the covariances of a joint set."""
+    r"""The counterpart of :math:`\sup_{S} \sqrt{a'Sa}` over a set of covariances, or those of a joint set."""
     given = as_moment_set(uncertainty) if not isinstance(uncertainty, CovarianceSet) else uncertainty
     a = _expression(a)
     if route == "derived":
@@ -238,7 +238,7 @@ def _factor(kappa: Any) -> Any:
     return nonnegative(kappa, "kappa")
 
 
-# -- numbers -----------------------------------------------------------------------------------------------------------
+# -- numbers ---------------------------------------------------------------------------------------------------------
 
 
 def evaluate(counterpart: Counterpart, unit: float = 1.0) -> float:
@@ -289,7 +289,7 @@ def evaluate_support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "be
     return size * evaluate(support(uncertainty, w / size, route), _size(uncertainty))
 
 
-# -- the adversary -----------------------------------------------------------------------------------------------------
+# -- the adversary ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ class Adversary:
         a = vector(a, "a")
         if self._split:
             spread = self._spread(a)
-            return Worst(spread.value, (self.uncertainty.mean, spread.member))
+            return Worst(spread.value, (self._means(a).member, spread.member))
         p, d = a.size, a / (float(np.abs(a).max()) or 1.0)
         _, v = self._membership.maximise(np.concatenate([np.zeros(p), svec(np.outer(d, d))]))
         m, S = v[:p], smat(v[p:], p)

@@ -48,7 +48,7 @@ class Product(Composite, MomentSet):
     def __init__(self, means: MeanSet, covariances: CovarianceSet) -> None:
         if not isinstance(means, MeanSet) or not isinstance(covariances, CovarianceSet):
             raise InputError(
-                f"product: {means!r} * {covariances!r} was found; the product takes a set of means and a set of covariances"
+                f"product: {means!r} * {covariances!r} was found; give a set of means and a set of covariances"
             )
         self.means = means
         self.covariances = covariances
@@ -63,7 +63,7 @@ class Product(Composite, MomentSet):
 
     def membership(self, m: cp.Expression, S: cp.Expression) -> list[Any]:
         """Both memberships, and the covariance is one."""
-        of_mean = self.means.membership(m, S) if self.means.uses_covariance else self.means.membership(m)  # type: ignore[call-arg]
+        of_mean = self.means.membership(m, S) if self.means.uses_covariance else self.means.membership(m)
         return [*_listed(of_mean), *_listed(self.covariances.membership(S)), S >> 0]
 
     # Each part has a counterpart of its own, closed or derived; None where the parts hang together in an unknown way.

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
+from convexnovelty._lazy import cp
 from convexnovelty.validation import Array
 
-__all__ = ["direction", "random_symmetric", "semidefinite_step", "square_root"]
+__all__ = ["direction", "dual_vector", "norm", "p_norm", "random_symmetric", "semidefinite_step", "square_root"]
 
 
 def direction(a: Array) -> Array:
     """``a`` at length one; the first axis where it is zero, since any member is then a worst one."""
     size = float(np.abs(a).max())
     if size == 0:
-        return np.eye(a.size)[0]
+        return np.asarray(np.eye(a.size)[0])
     unit = a / size
     return np.asarray(unit / np.linalg.norm(unit))
 
@@ -37,3 +41,30 @@ def semidefinite_step(S: Array, step: Array) -> Array:
     while t > 1e-6 and float(np.linalg.eigvalsh(S + t * step)[0]) < floor:
         t /= 2
     return np.asarray(S + (t if t > 1e-6 else 0.0) * step)
+
+
+def p_norm(v: Any, p: float) -> Any:
+    """The p-norm as a CVXPY expression, by power cones and not by their rational approximation."""
+    if p in (1, 2) or math.isinf(p):
+        return cp.norm(v, "inf" if math.isinf(p) else int(p))
+    return cp.pnorm(v, p, approx=False)
+
+
+def norm(v: Array, p: float) -> float:
+    """The p-norm as a number, scaled so that no power overflows."""
+    size = float(np.abs(v).max(initial=0.0))
+    return size * float(np.linalg.norm(v / size, p)) if size > 0 else 0.0
+
+
+def dual_vector(w: Array, p: float) -> Array:
+    """The vector of p-norm one with the largest product with ``w``; the first axis where ``w`` is zero."""
+    size = float(np.abs(w).max())
+    if size == 0:
+        return np.asarray(np.eye(w.size)[0])
+    if p == 1:
+        i = int(np.abs(w).argmax())
+        return np.asarray(np.eye(w.size)[i] * np.sign(w[i]))
+    if math.isinf(p):
+        return np.where(w < 0, -1.0, 1.0)
+    raised = np.sign(w) * np.abs(w / size) ** (1.0 / (p - 1.0))
+    return np.asarray(raised / np.linalg.norm(raised, p))

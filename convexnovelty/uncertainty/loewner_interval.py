@@ -1,0 +1,105 @@
+"""Covariances between two matrices in the order of positive semidefinite matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+from convexnovelty.errors import EmptySetError, IndefiniteError, InputError
+from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
+from convexnovelty.uncertainty.tools import square_root
+from convexnovelty.validation import Array, symmetric
+
+__all__ = ["LoewnerInterval"]
+
+
+class LoewnerInterval(CovarianceSet):
+    r"""Covariances with :math:`L \preceq S \preceq S_0 + \rho D`.
+
+    .. math:: \sup_S a'Sa = a'(S_0 + \rho D)a
+
+    attained by the upper end for every direction. With :math:`D = I` the worst case is that of the Frobenius ball;
+    erratum: the support vector paper says "reduces to II-A when D = rI" for its section II-B, and the two sets agree
+    in their worst case only. With :math:`D = S_0` every direction's variance grows by the same factor, so that the
+    set acts on kappa alone.
+
+    Parameters
+    ----------
+    radius : :math:`\rho`, how much of ``shape`` is added.
+    shape : :math:`D`: "identity", "nominal" (for :math:`S_0`) or a positive semidefinite matrix.
+    lower : :math:`L`, a matrix; zero by default.
+    """
+
+    exactness = "exact"
+    source = "interval model of the Mahalanobis one-class SVM, section II-B; El Ghaoui, Oks and Oustry (2003)"
+
+    def __init__(self, radius: float = 1.0, shape: Any = "identity", lower: Any = None) -> None:
+        super().__init__(radius)
+        if isinstance(shape, str) and shape not in ("identity", "nominal"):
+            raise InputError(f"shape: {shape!r} was found; give 'identity', 'nominal' or a matrix")
+        self.shape = shape if isinstance(shape, str) else symmetric(shape, "shape")
+        self.lower = None if lower is None else symmetric(lower, "lower")
+        self.rotation_invariant = isinstance(shape, str) and lower is None
+        if isinstance(self.shape, np.ndarray):
+            least = float(np.linalg.eigvalsh(self.shape)[0])
+            if least < -1e-12 * float(np.abs(self.shape).max()):
+                raise IndefiniteError(f"shape: its least eigenvalue is {least:.6g}; give a semidefinite matrix", least)
+
+    @classmethod
+    def examples(cls) -> list[UncertaintySet]:
+        """Growth by the identity, and by a factor."""
+        return [cls(0.3), cls(0.5, "nominal")]
+
+    def validate(self) -> None:
+        """The interval holds something: its lower end is below the upper one."""
+        super().validate()
+        if self._moments is not None and self.lower is not None:
+            symmetric(self.lower, "lower", self.dimension)
+            least = float(np.linalg.eigvalsh(self.upper - self.lower)[0])
+            if least < -1e-12 * float(np.abs(self.upper).max()):
+                raise EmptySetError(
+                    f"{self!r} is empty: upper minus lower end has the eigenvalue {least:.6g}; lower the lower end"
+                )
+
+    @property
+    def excess(self) -> Array:
+        """The matrix that the radius multiplies."""
+        if isinstance(self.shape, str):
+            return np.eye(self.dimension) if self.shape == "identity" else np.array(self.center)
+        return symmetric(self.shape, "shape", self.dimension)
+
+    @property
+    def upper(self) -> Array:
+        """The upper end of the interval."""
+        return np.asarray(self.center + self.radius * self.excess)
+
+    def membership(self, S: cp.Expression) -> list[Any]:
+        """Between the two ends."""
+        below = [] if self.lower is None else [S - self.lower >> 0]
+        return [self.center + self.radius * self.excess - S >> 0, *below]
+
+    def worst_deviation(self, a: cp.Expression) -> cp.Expression:
+        """The deviation of the upper end."""
+        root = self.tuned("radius", np.sqrt)
+        if isinstance(self.shape, str):
+            added = root * a if self.shape == "identity" else root * (self.factor @ a)
+        else:
+            added = root * (square_root(self.excess) @ a)
+        return cp.norm(cp.hstack([self.factor @ a, added]))
+
+    def worst_member(self, a: Array) -> Array:
+        """The upper end."""
+        return self.upper
+
+    def ellipsoidal(self) -> Array:
+        """The upper end."""
+        return self.upper
+
+    def sample(self, rng: np.random.Generator) -> Array:
+        """The lower end plus a random part of the way to the upper one."""
+        low = np.zeros_like(self.upper) if self.lower is None else self.lower
+        root = square_root(self.upper - low)
+        vectors, _ = np.linalg.qr(rng.standard_normal(root.shape))
+        return np.asarray(low + root @ (vectors * rng.random(root.shape[0])) @ vectors.T @ root)
