@@ -12,6 +12,7 @@ import pkgutil
 from typing import Any
 
 from convexnovelty import enrolment
+from convexnovelty.cones import svec
 from convexnovelty.errors import EnrolmentError
 from convexnovelty.uncertainty.base import (
     Counterpart,
@@ -158,6 +159,7 @@ __all__ = [
     "of_family",
     "scaled",
     "support",
+    "svec",
     "users",
     "worst_deviation",
     "worst_loss",
