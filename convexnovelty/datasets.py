@@ -71,7 +71,7 @@ class Dataset:
     @property
     def test_labels(self) -> Array:
         """+1 for the nominal and -1 for the novel rows of ``test_points``, as scikit-learn labels them."""
-        return np.r_[np.ones(len(self.nominal)), -np.ones(len(self.novel))]
+        return np.concatenate([np.ones(len(self.nominal)), -np.ones(len(self.novel))])
 
 
 def all_datasets() -> dict[str, Callable[..., Dataset]]:

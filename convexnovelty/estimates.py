@@ -1,0 +1,200 @@
+r"""Estimates of mean and covariance from weighted points, dense or sparse, without cancellation.
+
+Sparse points stay sparse: what is dense is never larger than the answer, or than the smaller Gram matrix where that
+has no more than a few hundred rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from convexnovelty.covariances import EPS, leading
+from convexnovelty.errors import InputError
+from convexnovelty.validation import Array, nonnegative, points, vector
+
+__all__ = ["Estimate", "estimate", "nonnegative_vector"]
+
+# A column whose squared mean exceeds its variance so many times loses digits in the mean of products, and is shifted.
+FAR = 1e4
+
+# Up to this many rows or columns a dense Gram matrix of them is quicker than iterations.
+SMALL = 500
+
+
+class Estimate(NamedTuple):
+    """A mean, the weight behind it, and a covariance F'F + diag(d), or dense if ``dense`` is not None."""
+
+    mean: Array
+    total: float
+    loadings: Array
+    specific: Array
+    dense: Array | None
+
+
+def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int | None) -> Estimate:
+    """The moments of a sample in one of three representations; see :meth:`convexnovelty.moments.Moments.estimate`."""
+    sparse = hasattr(X, "nnz") and hasattr(X, "toarray")
+    X = sparse_points(X) if sparse else points(X, "X")
+    w = np.ones(X.shape[0]) if weights is None else nonnegative_vector(weights, "weights", X.shape[0])
+    if not w.all():
+        X, w = (X.tocsr()[w > 0].tocsc() if sparse else X[w > 0]), w[w > 0]
+    if w.size == 0:
+        raise InputError("weights: all are zero; give at least one row a weight above zero")
+    ddof, total = nonnegative(ddof, "ddof"), float(w.sum())
+    # One row has no spread, whatever is subtracted; its covariance is zero, not 0/0.
+    divisor = total - ddof if w.size > 1 else total
+    if divisor <= 0:
+        raise InputError(f"ddof: {ddof:.6g} was found where the weights add up to {total:.6g}; give less")
+    p = X.shape[1]
+    loadings, specific = np.zeros((0, p)), np.zeros(p)
+    Y: Any
+    if sparse:
+        mean, variances, Y, rest = sparse_scatter(X, w)
+    else:
+        mean, Y = dense_scatter(X, w)
+        variances, rest = np.einsum("ij,ij->j", Y, Y) / total, np.zeros(p)
+    if representation == "diagonal":
+        return Estimate(mean, total, loadings, variances * (total / divisor), None)
+    if representation == "dense":
+        scatter = sparse_product(Y, w) - total * np.outer(rest, rest) if sparse else Y.T @ Y
+        return Estimate(mean, total, loadings, specific, scatter / divisor)
+    count = min(Y.shape) if rank is None else min(rank + 1, *Y.shape)
+    if sparse:
+        values, axes = leading_axes(Y, rest, w, count)
+    else:
+        _, values, axes = np.linalg.svd(Y, full_matrices=False)
+    loadings, following = leading(values / np.sqrt(divisor), axes, rank)
+    loadings[:, variances == 0] = 0.0
+    return Estimate(mean, total, loadings, specific + following, None)
+
+
+def nonnegative_vector(values: Any, name: str, size: int) -> Array:
+    """A vector without negative entries; the error names the position of the first one."""
+    array = vector(values, name, size)
+    if (array < 0).any():
+        i = int(np.flatnonzero(array < 0)[0])
+        raise InputError(f"{name}: {array[i]:.6g} was found at position {i}; give numbers that are not negative")
+    return array
+
+
+def sparse_product(Y: Any, weights: Array) -> Array:
+    """Y' diag(w) Y, dense of shape (p, p)."""
+    weighted = Y.multiply(np.sqrt(weights)[:, None]).tocsc()
+    return np.asarray((weighted.T @ weighted).toarray())
+
+
+def dense_scatter(X: Array, weights: Array) -> tuple[Array, Array]:
+    r"""Mean of shape (p,) and centred rows :math:`\sqrt{w_i}(x_i - m)` of shape (n, p), without cancellation.
+
+    Sums start at the first row, so that points far from the origin keep their digits and constant columns give zeros.
+    """
+    total = weights.sum()
+    mean = X[0] + weights @ (X - X[0]) / total
+    rows = X - mean
+    correction = weights @ rows / total
+    mean += correction
+    rows -= correction
+    rows *= np.sqrt(weights)[:, None]
+    rows[:, _constant(mean, np.einsum("ij,ij->j", rows, rows) / total)] = 0.0
+    return mean, rows
+
+
+def sparse_points(X: Any, name: str = "X") -> Any:
+    """A sparse matrix by columns, float64, checked like dense points; the stored entries are neither copied nor
+    expanded unless the format asks for it."""
+    from scipy.sparse import csc_array
+
+    if X.ndim != 2 or X.shape[0] < 1 or X.shape[1] < 1:
+        raise InputError(f"{name}: shape {X.shape} was found; at least one row and one column are needed")
+    if X.dtype.kind not in "biuf":
+        raise InputError(f"{name}: entries of type {X.dtype} were found; give real numbers")
+    matrix = csc_array(X, dtype=np.float64)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        entries = matrix.tocoo()
+        k = int(np.flatnonzero(~np.isfinite(entries.data))[0])
+        raise InputError(
+            f"{name}: {entries.data[k]} was found at row {entries.row[k]}, column {entries.col[k]}; "
+            "all entries must be finite, drop or fill it first"
+        )
+    return matrix
+
+
+def sparse_scatter(X: Any, weights: Array) -> tuple[Array, Array, Any, Array]:
+    r"""Mean and variances, both (p,), and the points shifted to ``Y`` with the mean (p,) that is left in them.
+
+    The variances are sums of squares about the mean, zeros included, hence without cancellation. The shift is the
+    mean in columns that lie far from zero, and zero elsewhere: hardly any entry of such a column is zero, so it is
+    as long dense as it was sparse, and products of its entries no longer cancel. Nothing else is expanded.
+    """
+    from scipy.sparse import csc_array
+
+    n, p = X.shape
+    total = weights.sum()
+    columns = np.repeat(np.arange(p), np.diff(X.indptr))
+    stored = weights[X.indices]
+    zeros = total - np.bincount(columns, stored, p)
+    mean = np.asarray(X.T @ weights) / total
+    away = X.data - mean[columns]
+    correction = (np.bincount(columns, stored * away, p) - zeros * mean) / total
+    mean += correction
+    away -= correction[columns]
+    variances = (np.bincount(columns, stored * away**2, p) + zeros * mean**2) / total
+    variances[_constant(mean, variances)] = 0.0
+    far = np.flatnonzero((mean**2 > FAR * variances) & (mean != 0))
+    if far.size == 0:
+        return mean, variances, X, mean
+    lengths = np.zeros(p + 1, dtype=np.int64)
+    lengths[far + 1] = n
+    shift = csc_array((np.repeat(mean[far], n), np.tile(np.arange(n), far.size), np.cumsum(lengths)), shape=(n, p))
+    shifted = csc_array(X - shift)
+    rest = mean.copy()
+    rest[far] = 0.0
+    shifted.data[np.repeat(variances == 0.0, np.diff(shifted.indptr))] = 0.0
+    return mean, variances, shifted, rest
+
+
+def _constant(mean: Array, variances: Array) -> Any:
+    """The columns whose spread is nothing but rounding of their mean."""
+    return variances <= (4.0 * EPS * np.abs(mean)) ** 2
+
+
+def leading_axes(Y: Any, mean: Array, weights: Array, count: int) -> tuple[Array, Array]:
+    r"""The ``count`` largest singular values, falling, and right vectors (count, p) of :math:`\sqrt{w_i}(y_i - m)`.
+
+    ``Y`` is sparse and stays so: the smaller of its two Gram matrices if that is small, else Lanczos iterations
+    from a fixed start. Values below 1e-7 of the largest are rounding, since squares are what is computed.
+    """
+    from scipy.sparse.linalg import LinearOperator, svds
+
+    roots = np.sqrt(weights)
+    n, p = Y.shape
+    small = min(n, p)
+    if small > SMALL and count < small:
+        operator = LinearOperator(
+            shape=(n, p),
+            dtype=np.float64,
+            matvec=lambda v: roots * (Y @ np.ravel(v) - mean @ np.ravel(v)),
+            rmatvec=lambda u: Y.T @ (roots * np.ravel(u)) - mean * (roots @ np.ravel(u)),
+        )
+        _, values, axes = svds(operator, k=count, v0=np.random.default_rng(0).normal(size=small))
+        order = np.argsort(values)[::-1]
+        return np.asarray(values[order]), np.ascontiguousarray(axes[order])
+    if p <= n:
+        squares, vectors = np.linalg.eigh(sparse_product(Y, weights) - weights.sum() * np.outer(mean, mean))
+        squares, vectors = squares[::-1][:count], vectors[:, ::-1][:, :count]
+        return np.sqrt(np.maximum(squares, 0.0)), np.ascontiguousarray(vectors.T)
+    # n x n: G = R (Y - 1m')(Y - 1m')' R with R = diag(roots)
+    inner = Y @ mean
+    G = (Y @ Y.T).toarray() - inner[:, None] - inner + mean @ mean
+    squares, left = np.linalg.eigh(roots[:, None] * G * roots)
+    squares, left = squares[::-1][:count], left[:, ::-1][:, :count]
+    values = np.sqrt(np.maximum(squares, 0.0))
+    values[values <= 1e-7 * values.max(initial=0.0)] = 0.0
+    scaled = left * roots[:, None]
+    axes = (Y.T @ scaled).T - np.outer(scaled.sum(axis=0), mean)
+    return values, np.asarray(axes / np.where(values > 0, values, 1.0)[:, None] * (values > 0)[:, None])

@@ -1,0 +1,351 @@
+r"""Mean and covariance as an object: dense, diagonal, or low rank plus diagonal; estimated, merged, never inverted.
+
+.. math:: S \quad\text{or}\quad S = \mathrm{diag}(d) \quad\text{or}\quad S = F'F + \mathrm{diag}(d)
+
+What consumers need is a factor with :math:`F'F = S` (``factor``), the products ``multiply`` and ``solve``, and a
+``unit`` to divide by. Estimates carry their weight and merge like sums, so that data larger than memory are read in
+chunks and chunks are read in parallel.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from convexnovelty.covariances import Spectrum, leading, spectrum, spectrum_of_factor
+from convexnovelty.errors import InputError
+from convexnovelty.estimates import estimate, nonnegative_vector
+from convexnovelty.validation import Array, integer, nonnegative, points, symmetric, vector
+
+__all__ = ["Moments"]
+
+# A vector counts as in the range of S if what is outside is below this share of it, both in columns of variance 1.
+RANGE_TOLERANCE = 1e-8
+
+REPRESENTATIONS = ("dense", "diagonal", "low_rank")
+
+
+class Moments:
+    r"""A mean m of shape (p,) and a positive semidefinite covariance S of shape (p, p).
+
+    Laws
+    ----
+    - ``M.factor.T @ M.factor == M.covariance``, with as many rows as S has rank.
+    - ``M.loadings.T @ M.loadings + np.diag(M.specific_variances) == M.covariance``.
+    - ``M.multiply(M.solve(v)) == v`` for every v in the range of S.
+    - ``Moments.estimate(A) + Moments.estimate(B) == Moments.estimate(np.vstack([A, B]))``, dense and diagonal.
+    - ``Moments.estimate(c * X).unit == abs(c) * Moments.estimate(X).unit``.
+
+    Parameters
+    ----------
+    mean : (p,).
+    covariance : (p, p), symmetric and positive semidefinite; singular is fine.
+    count : the weight of the sample behind it, for merging; None if there is none.
+    ddof : what an estimate subtracted from the weight (0 divides by n).
+
+    Raises
+    ------
+    IndefiniteError for a covariance with a negative eigenvalue, which it states; InputError for other faults.
+    """
+
+    def __init__(self, mean: Any, covariance: Any, count: Any = None, ddof: Any = 0) -> None:
+        mean = vector(mean, "mean")
+        dense = symmetric(covariance, "covariance", mean.size)
+        self._fill(mean, np.zeros((0, mean.size)), np.zeros(mean.size), dense, count, ddof)
+        _ = self._spectrum  # judges definiteness here, where the argument is known by its name
+
+    @classmethod
+    def diagonal(cls, mean: Any, variances: Any, count: Any = None, ddof: Any = 0) -> Moments:
+        """Moments with covariance diag(variances), held as p numbers."""
+        mean = vector(mean, "mean")
+        specific = nonnegative_vector(variances, "variances", mean.size)
+        return cls._made(mean, np.zeros((0, mean.size)), specific, None, count, ddof)
+
+    @classmethod
+    def low_rank(cls, mean: Any, factor: Any, diagonal: Any = 0.0, count: Any = None, ddof: Any = 0) -> Moments:
+        """Moments with covariance F'F + diag(d), for a factor F of shape (r, p) and d of shape (p,) or a number.
+
+        Source: the factor model, section 3.2 of the probabilistic one-class classifier, whose F is the transpose.
+        """
+        mean = vector(mean, "mean")
+        loadings = points(factor, "factor", minimum=0)
+        if loadings.shape[1] != mean.size:
+            raise InputError(f"factor: {loadings.shape[1]} columns were found where the mean has length {mean.size}")
+        if np.ndim(diagonal) == 0:
+            specific = np.full(mean.size, nonnegative(diagonal, "diagonal"))
+        else:
+            specific = nonnegative_vector(diagonal, "diagonal", mean.size)
+        return cls._made(mean, loadings, specific, None, count, ddof)
+
+    @classmethod
+    def estimate(
+        cls,
+        X: Any,
+        weights: Any = None,
+        ddof: Any = 0,
+        representation: str | None = None,
+        rank: int | None = None,
+    ) -> Moments:
+        r"""The weighted moments of a sample.
+
+        .. math:: m = \sum w_i x_i / W, \qquad S = \sum w_i (x_i - m)(x_i - m)' / (W - \mathrm{ddof})
+
+        Parameters
+        ----------
+        X : (n, p) points, dense or scipy sparse. Sparse points are never expanded; a dense covariance of them is p x p.
+            A single row has covariance zero.
+        weights : (n,) not negative; weight 2 counts as two equal rows, weight 0 as none.
+        representation : "dense" (the default), "diagonal" (variances only), or "low_rank".
+        rank : the number k of factors, implies "low_rank": S ~ F'F + s I, where F holds the k leading axes and s is
+            the next eigenvalue of S, so that w'F'Fw <= w'Sw <= w'(F'F + s I)w for every w. None keeps all axes.
+
+        Raises
+        ------
+        InputError for points or weights that cannot be used, with the row.
+        """
+        if rank is not None:
+            rank = integer(rank, "rank", 1)
+            if representation not in (None, "low_rank"):
+                raise InputError(f"rank: {rank} was found with the representation {representation!r}; use 'low_rank'")
+        representation = representation or ("dense" if rank is None else "low_rank")
+        if representation not in REPRESENTATIONS:
+            raise InputError(f"representation: {representation!r} was found; give one of {', '.join(REPRESENTATIONS)}")
+        found = estimate(X, weights, ddof, representation, rank)
+        return cls._made(found.mean, found.loadings, found.specific, found.dense, found.total, ddof)
+
+    def _fill(self, mean: Array, loadings: Array, specific: Array, dense: Array | None, count: Any, ddof: Any) -> None:
+        if loadings.shape[0] > mean.size:
+            loadings = np.asarray(np.linalg.qr(loadings, mode="r"))  # R'R = F'F with no more than p rows
+        self.mean = _frozen(mean)
+        self.count: float | None = None if count is None else nonnegative(count, "count")
+        self.ddof: float = nonnegative(ddof, "ddof")
+        self._loadings, self._specific = _frozen(loadings), _frozen(specific)
+        self._dense: Array | None = None if dense is None else _frozen((dense + dense.T) / 2.0)
+
+    @classmethod
+    def _made(
+        cls, mean: Array, loadings: Array, specific: Array, dense: Array | None, count: Any, ddof: Any
+    ) -> Moments:
+        """Moments of parts that need no check of definiteness, because they are sums of squares."""
+        made = cls.__new__(cls)
+        made._fill(mean, loadings, specific, dense, count, ddof)
+        return made
+
+    @property
+    def dimension(self) -> int:
+        """The number p of columns."""
+        return int(self.mean.size)
+
+    @property
+    def representation(self) -> str:
+        """ "dense", "diagonal" or "low_rank"."""
+        if self._dense is not None:
+            return "dense"
+        return "low_rank" if self._loadings.shape[0] else "diagonal"
+
+    @cached_property
+    def covariance(self) -> Array:
+        """S as a dense matrix of shape (p, p)."""
+        if self._dense is not None:
+            return self._dense
+        return _frozen(self._loadings.T @ self._loadings + np.diag(self._specific))
+
+    @property
+    def loadings(self) -> Array:
+        """F of shape (r, p) in S = F'F + diag(d); of a dense covariance its factor, and of a diagonal one no rows."""
+        return self._loadings if self._dense is None else self.factor
+
+    @property
+    def specific_variances(self) -> Array:
+        """d of shape (p,) in S = F'F + diag(d); zero for a dense covariance."""
+        return self._specific
+
+    @cached_property
+    def variances(self) -> Array:
+        """The diagonal of S, of shape (p,)."""
+        if self._dense is not None:
+            return _frozen(self._dense.diagonal())
+        return _frozen(np.einsum("ij,ij->j", self._loadings, self._loadings) + self._specific)
+
+    @cached_property
+    def unit(self) -> float:
+        r"""The root mean square length of a point, :math:`\sqrt{\mathrm{tr} S + \|m\|^2}`; 1 if that is zero.
+
+        Moments divided by it have entries of at most 1. It costs p operations, and is the scale to model in.
+        """
+        return float(np.sqrt(max(self.variances.sum(), 0.0) + self.mean @ self.mean)) or 1.0
+
+    @cached_property
+    def _spectrum(self) -> Spectrum:
+        if self._dense is not None:
+            return spectrum(self._dense)
+        if self.representation == "diagonal":
+            kept = np.flatnonzero(self._specific > 0)
+            return np.sqrt(self._specific), np.ones(kept.size), np.eye(self.dimension)[kept]
+        if not self._specific.any():
+            return spectrum_of_factor(self._loadings)
+        return spectrum(self.covariance)
+
+    @cached_property
+    def factor(self) -> Array:
+        """F of shape (r, p) with F'F = S and r the rank of S.
+
+        The rank is judged in columns scaled to variance 1: eigenvalues of the correlation matrix above p eps times
+        the largest count. A change of units of the columns changes F by the same units, and never r.
+        """
+        scale, sigma, axes = self._spectrum
+        return _frozen(sigma[:, None] * axes * scale)
+
+    @cached_property
+    def eigen(self) -> tuple[Array, Array]:
+        """The r eigenvalues of S above zero, falling, and their eigenvectors as the columns of a (p, r) matrix.
+
+        They come from the singular values of ``factor``, and r is its number of rows.
+        """
+        if self.representation == "diagonal":
+            order = np.argsort(-self.variances, kind="stable")[: int((self.variances > 0).sum())]
+            return self.variances[order], np.eye(self.dimension)[:, order]
+        _, sigma, axes = np.linalg.svd(self.factor, full_matrices=False)
+        return _frozen(sigma**2), _frozen(axes.T)
+
+    def multiply(self, v: Any) -> Array:
+        """S v of shape (p,)."""
+        v = vector(v, "v", self.dimension)
+        if self._dense is not None:
+            return np.asarray(self._dense @ v)
+        return np.asarray(self._loadings.T @ (self._loadings @ v) + self._specific * v)
+
+    def solve(self, v: Any) -> Array:
+        """The shortest x with S x = v, that is S^+ v, of shape (p,).
+
+        With low rank plus a diagonal above zero, by Woodbury's identity: r x r is all that is factorised.
+        Raises InputError if v does not lie in the range of S, naming the column that shows it.
+        """
+        v = vector(v, "v", self.dimension)
+        if self.representation == "low_rank" and self._specific.all():
+            return self._woodbury(v)
+        outside = self.null_direction(v)
+        if outside is not None:
+            worst = int(np.abs(outside * v).argmax())
+            raise InputError(
+                f"v: not in the range of the covariance, since column {worst} of v is {v[worst]:.6g} along a direction "
+                "without variance; add a ridge to the covariance, or use null_direction(v), which separates v from 0"
+            )
+        if self.representation == "diagonal":
+            return np.asarray(v / np.where(self._specific > 0, self._specific, np.inf))
+        scale, sigma, axes = self._spectrum
+        divisor = np.where(scale > 0, scale, 1.0)
+        x = axes.T @ ((axes @ (v / divisor)) / sigma**2) / divisor
+        if sigma.size == self.dimension:
+            return np.asarray(x)
+        # x solves the equations; the shortest solution is its part in the range of S.
+        basis, _ = np.linalg.qr((axes * scale).T)
+        return np.asarray(basis @ (basis.T @ x))
+
+    def null_direction(self, v: Any) -> Array | None:
+        """A direction a with S a = 0 and a'v > 0, or None if v lies in the range of S (to 1e-8 of v).
+
+        Along such a direction points with these moments do not vary at all, so it tells v from 0 for certain.
+        """
+        v = vector(v, "v", self.dimension)
+        constant = self.variances == 0
+        missed = np.where(constant, v, 0.0)
+        if np.abs(missed).max() > RANGE_TOLERANCE * np.abs(v).max():
+            return missed
+        if self._specific.all() or self.representation == "diagonal":
+            return None
+        scale, _, axes = self._spectrum
+        divisor = np.where(scale > 0, scale, 1.0)
+        scaled = np.where(constant, 0.0, v / divisor)
+        residual = scaled - axes.T @ (axes @ scaled)
+        if np.linalg.norm(residual) <= RANGE_TOLERANCE * np.linalg.norm(scaled):
+            return None
+        return np.asarray(residual / divisor)
+
+    def _woodbury(self, v: Array) -> Array:
+        loadings, specific = self._loadings, self._specific
+        small = np.eye(loadings.shape[0]) + (loadings / specific) @ loadings.T
+
+        def once(u: Array) -> Array:
+            scaled = u / specific
+            return np.asarray(scaled - (loadings.T @ np.linalg.solve(small, loadings @ scaled)) / specific)
+
+        x = once(v)
+        return x + once(v - self.multiply(x))  # one refinement, since the difference cancels for a small diagonal
+
+    def rotated(self, axes: Any) -> Moments:
+        """The moments V'm and V'SV of the points in the axes V of shape (p, q), one a column; dense."""
+        V = points(axes, "axes")
+        if V.shape[0] != self.dimension:
+            raise InputError(f"axes: {V.shape[0]} rows were found where the moments have dimension {self.dimension}")
+        if self._dense is not None:
+            covariance = V.T @ self._dense @ V
+        else:
+            turned = self._loadings @ V
+            covariance = turned.T @ turned + V.T @ (self._specific[:, None] * V)
+        q = V.shape[1]
+        return Moments._made(V.T @ self.mean, np.zeros((0, q)), np.zeros(q), covariance, self.count, self.ddof)
+
+    def truncated(self, rank: Any) -> Moments:
+        """Low rank plus diagonal with ``rank`` factors, at least S in every direction: what is cut is bounded by the
+        next eigenvalue, which goes on the diagonal. Keeps a stream of merges short."""
+        rank = integer(rank, "rank", 1)
+        if self.representation == "diagonal":
+            return self
+        _, values, axes = np.linalg.svd(self.loadings, full_matrices=False)
+        loadings, following = leading(values, axes, rank)
+        return Moments._made(self.mean, loadings, self._specific + following, None, self.count, self.ddof)
+
+    def update(self, chunk: Any, weights: Any = None) -> Moments:
+        """New moments with more points merged in, in the same representation."""
+        return self + Moments.estimate(chunk, weights, self.ddof, self.representation)
+
+    def __add__(self, other: Any) -> Moments:
+        """The moments of two samples together, from their moments alone (Chan, Golub and LeVeque 1983).
+
+        Exact for dense, and for two diagonal estimates, of which the variances of the union are kept. Low rank parts
+        are stacked, so that the sum represents what the two represent and has more factors; see ``truncated``.
+        """
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if self.dimension != other.dimension:
+            raise InputError(f"moments: dimensions {self.dimension} and {other.dimension} cannot be merged")
+        if self.count is None or other.count is None or self.ddof != other.ddof:
+            raise InputError(
+                f"moments: counts {self.count} and {other.count}, ddof {self.ddof:g} and {other.ddof:g} were found; "
+                "merging needs both counts and equal ddof, as estimates have them"
+            )
+        total = self.count + other.count
+        gap = other.mean - self.mean
+        mean = self.mean + gap * (other.count / total)
+        divisor = total - self.ddof
+        if divisor <= 0:
+            raise InputError(f"ddof: {self.ddof:g} was found where the counts add up to {total:g}; give less")
+        # A part with count <= ddof is a single row, whose covariance is zero anyway.
+        mine, others = (max(part.count - self.ddof, 0.0) / divisor for part in (self, other) if part.count is not None)
+        between = self.count * other.count / total / divisor
+        kinds = {self.representation, other.representation}
+        specific = mine * self._specific + others * other._specific
+        if "dense" in kinds:
+            covariance = mine * self.covariance + others * other.covariance + between * np.outer(gap, gap)
+            return Moments._made(mean, np.zeros((0, mean.size)), np.zeros(mean.size), covariance, total, self.ddof)
+        if kinds == {"diagonal"}:
+            return Moments.diagonal(mean, specific + between * gap**2, total, self.ddof)
+        parts = [np.sqrt(mine) * self.loadings, np.sqrt(others) * other.loadings, np.sqrt(between) * gap[None, :]]
+        return Moments._made(mean, np.vstack(parts), specific, None, total, self.ddof)
+
+    def __radd__(self, other: Any) -> Moments:
+        """Makes ``sum(parts)`` work, which starts from 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __repr__(self) -> str:
+        count = "" if self.count is None else f", count={self.count:g}"
+        return f"Moments(dimension={self.dimension}, representation={self.representation!r}{count})"
+
+
+def _frozen(array: Array) -> Array:
+    array = np.array(array, dtype=np.float64)
+    array.setflags(write=False)
+    return array
