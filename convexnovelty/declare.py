@@ -115,6 +115,7 @@ class Step:
     reference: Reference
     relation: Relation = "="
     tolerance: float = 1e-6
+    decision_tolerance: float = 1e-5
     condition: Callable[..., str | None] | None = field(default=None, repr=False)
     objective: Callable[..., float] | None = field(default=None, repr=False)
     decision: float | str | Callable[..., float] = 1.0

@@ -20,6 +20,9 @@ __all__ = ["CuttingPlanesResult", "Robust", "cutting_planes"]
 
 Values = Mapping[str, Any]
 
+# Relative gap of the bounds that is good enough when the master can be solved no further.
+SUFFICIENT = 1e-7
+
 
 @dataclass(frozen=True)
 class Robust:
@@ -86,7 +89,14 @@ def cutting_planes(
     best: tuple[float, Values] | None = None
     lower = float("-inf")
     for round_number in range(1, rounds + 1):
-        lower = max(lower, _solve(cp.Problem(cp.Minimize(objective), held), profile))
+        try:
+            lower = max(lower, _solve(cp.Problem(cp.Minimize(objective), held), profile))
+        except SolverError:
+            # Cuts that nearly coincide, as they do at the end, leave the master no digits: what stands is returned
+            # with its bounds if they are close.
+            if best is not None and best[0] - lower <= SUFFICIENT * max(abs(best[0]), 1e-12):
+                return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
+            raise
         values = {name: variable.value for name, variable in variables.items()}
         repaired = repair(values)
         if repaired is not None and (best is None or repaired[0] < best[0]):

@@ -23,8 +23,6 @@ from convexnovelty.formulation import Formulation, Solution
 
 __all__ = ["Standard", "check", "check_instance", "claim_row", "probe_points", "report_of_claims", "standard_of"]
 
-# Decision values depend on the solution itself, which is known to about the square root of what the objective is.
-DECISION_TOLERANCE = 1e-5
 RESIDUAL_TOLERANCE = 1e-6
 # Gaps of objectives are relative to the larger of the two, down to this share of the formulation's own unit.
 SMALLEST_SCALE = 1e-6
@@ -53,10 +51,9 @@ class Standard:
     def objective(self, step_tolerance: float) -> float:
         return max(self.tolerance if self.tolerance is not None else step_tolerance, self.accuracy)
 
-    @property
-    def decision(self) -> float:
+    def decision(self, step_tolerance: float) -> float:
         # An error e in the objective of a strongly convex program is an error of the order sqrt(e) in its solution.
-        return max(DECISION_TOLERANCE, math.sqrt(self.accuracy) if self.accuracy > 1e-7 else 0.0)
+        return max(step_tolerance, math.sqrt(self.accuracy) if self.accuracy > 1e-7 else 0.0)
 
     @property
     def residual(self) -> float:
@@ -171,7 +168,7 @@ def _answer(node: Node, instance: Instance, solver: str) -> _Answer:
 
 
 def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target: _Answer, standard: Standard) -> Row:
-    tolerance = standard.objective(step.tolerance)
+    tolerance, decision = standard.objective(step.tolerance), standard.decision(step.decision_tolerance)
     base: dict[str, Any] = {
         "method": owner.name,
         "instance": instance.name,
@@ -183,7 +180,7 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         "reference": step.reference,
         "seconds": source.seconds + target.seconds,
         "tolerance": tolerance,
-        "decision_tolerance": standard.decision,
+        "decision_tolerance": decision,
     }
     refusal = (call(step.condition, instance.arguments) if step.condition else None) or source.refusal or target.refusal
     if refusal:
@@ -194,7 +191,7 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         expected = call(step.objective, instance.arguments, source.solution.objective) if step.objective else source.solution.objective
         unit = abs(target.formulation.objective_unit) if target.formulation is not None else 1.0
         objective = _objective_gap(expected, target.solution.objective, step.relation, unit)
-        decision, remark = _decision_gap(step, instance, source.solution, target.solution)
+        difference, remark = _decision_gap(step, instance, source.solution, target.solution)
         mapped, violation = _mapped_gap(step, instance, source.solution, target)
     except ConvexNoveltyError as error:
         return Row(**base, verdict="fail", reason=f"{type(error).__name__}: {error}")
@@ -203,9 +200,9 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         f"{what} {gap:.1e} exceeds {limit:.0e}"
         for what, gap, limit in (
             ("objective gap", objective, tolerance),
-            ("decision gap", decision, standard.decision),
-            ("objective of the mapped solution is off by", mapped, standard.decision),
-            ("violation by the mapped solution", violation, standard.decision),
+            ("decision gap", difference, decision),
+            ("objective of the mapped solution is off by", mapped, decision),
+            ("violation by the mapped solution", violation, decision),
             ("KKT residual", residual, standard.residual),
         )
         if not math.isnan(gap) and not gap <= limit
@@ -216,7 +213,7 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         **base,
         verdict="fail" if broken else "pass",
         objective_gap=objective,
-        decision_gap=decision,
+        decision_gap=difference,
         mapped_gap=np.fmax(mapped, violation),
         residual=residual,
         reason="; ".join(broken) or remark,

@@ -43,25 +43,15 @@ METHOD = Method(
     letters=("A1", "B1", "B2", "B3", "B4", "C2", "C3"),
 )
 
+# A Gram matrix rounds at 1e-16 of its largest entry, so that smaller variances than this share of the largest are lost.
+GRAM_CONDITION = 1e-9
+
 
 # -- what several nodes share --------------------------------------------------------------------------------------------
 
 
-def _tail(tail: tails.Tail | None) -> tails.Tail:
-    return tails.Chebyshev() if tail is None else tail
-
-
-def _confidence(tail: tails.Tail) -> Any:
-    def check(value: Any, name: str) -> float:
-        number = fraction(value, name, zero=True)
-        if tail.kappa(number) < 0:
-            raise InputError(
-                f"{name}: {number:.6g} was found, at which kappa is {tail.kappa(number):.3g} for the {tail.name} tail and the "
-                f"program is not convex; give a confidence of at least {tail.confidence(0.0):.6g}"
-            )
-        return number
-
-    return check
+def _confidence(value: Any, name: str) -> float:
+    return fraction(value, name, zero=True)
 
 
 def _centred(uncertainty: UncertaintySet | None, moments: Moments) -> MomentSet:
@@ -126,6 +116,9 @@ def _regularisation(moments: Moments, uncertainty: UncertaintySet | None) -> flo
 def _not_regularised(features: FeatureMap, moments: Moments, uncertainty: UncertaintySet | None = None) -> str | None:
     if moments.dimension != features.dimension or not np.allclose(moments.mean, np.asarray(features.training).mean(axis=0), rtol=1e-9, atol=0):
         return "the moments are not the sample's own, which the expansion in the sample presumes"
+    spread = moments.eigen[0]
+    if _regularisation(moments, uncertainty) == 0 and spread[-1] < GRAM_CONDITION * spread[0]:
+        return f"the covariance's eigenvalues reach from {spread[0]:.0e} down to {spread[-1]:.0e}, which a Gram matrix in double precision does not hold"
     return None if _regularisation(moments, uncertainty) is not None else f"the worst covariance over {uncertainty!r} is not S + rho I"
 
 
@@ -201,8 +194,8 @@ def derived_counterpart(
 def _program(
     moments: Moments, confidence: float, uncertainty: UncertaintySet | None, tail: tails.Tail | None, *, route: str | None
 ) -> Formulation:
-    tail = _tail(tail)
-    alpha = Tunable("confidence", confidence, _confidence(tail))
+    tail = tails.as_tail(tail)
+    alpha = Tunable("confidence", confidence, _confidence)
     kappa = alpha.parameter(tail.kappa, nonneg=True)
     recipe = as_moment_set(uncertainty)
     nominal = _centred(uncertainty, moments)
@@ -305,8 +298,8 @@ def _kappa_limit(moments: Moments, uncertainty: UncertaintySet | None, numbers: 
 )
 def closed_form(moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None) -> Solution:
     """The optimum for sets with one worst covariance; feasible if and only if kappa + nu < zeta, strictly."""
-    tail = _tail(tail)
-    alpha = _confidence(tail)(confidence, "confidence")
+    tail = tails.as_tail(tail)
+    alpha = _confidence(confidence, "confidence")
     found = _ellipsoidal(uncertainty, moments, tail.kappa(alpha))
     if found is None:
         raise InputError(f"uncertainty: {uncertainty!r} has no closed form; use the program")
@@ -331,8 +324,8 @@ def closed_form(moments: Moments, confidence: float, uncertainty: UncertaintySet
 )
 def semi_infinite(moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None) -> Solution:
     """The semi-infinite program by adversarial cutting planes: the set is met only through its membership."""
-    tail = _tail(tail)
-    alpha = _confidence(tail)(confidence, "confidence")
+    tail = tails.as_tail(tail)
+    alpha = _confidence(confidence, "confidence")
     kappa = tail.kappa(alpha)
     robust = _centred(uncertainty, moments)
     adversary = Adversary(robust)
@@ -366,7 +359,7 @@ def semi_infinite(moments: Moments, confidence: float, uncertainty: UncertaintyS
             repair,
             constraints=[u >= 0],
             seeds=[[nominal], [nominal]],
-            tolerance=1e-8,
+            tolerance=1e-9,
         )
     except InfeasibleError as error:
         raise _refused(tail, alpha, _kappa_limit(moments, uncertainty, {})) from error
@@ -389,6 +382,13 @@ def _expansion(features: FeatureMap) -> tuple[Array, Array, Array]:
     return gram, mean, (gram - mean[None, :]) / np.sqrt(features.n)
 
 
+def _range(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a Gram-sized matrix on its numerical range: what rounding left is no direction."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > 1e-13 * values.size * values[-1]
+    return values[kept], vectors[:, kept]
+
+
 def _expanded(
     features: FeatureMap, gamma: Array, objective: float, uncertainty: UncertaintySet | None, tail: tails.Tail, alpha: float, how: str
 ) -> Solution:
@@ -400,8 +400,8 @@ def _kernel_numbers(
     features: FeatureMap, moments: Moments, confidence: float, uncertainty: UncertaintySet | None, tail: tails.Tail | None
 ) -> tuple[tails.Tail, float, float, float]:
     """Tail, confidence, nu and rho in the features' unit."""
-    tail = _tail(tail)
-    alpha = _confidence(tail)(confidence, "confidence")
+    tail = tails.as_tail(tail)
+    alpha = _confidence(confidence, "confidence")
     rho = _regularisation(moments, uncertainty)
     found = _ellipsoidal(uncertainty, moments, 1.0)
     if rho is None or found is None:
@@ -420,12 +420,14 @@ def kernel_socp(
 ) -> Formulation:
     """The program in the coefficients of the sample, with K, L and k as the paper prints them."""
     tail, _, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
-    tunable = Tunable("confidence", confidence, _confidence(tail))
+    tunable = Tunable("confidence", confidence, _confidence)
     multiplier = tunable.parameter(lambda value: tail.kappa(value) + nu, nonneg=True)
-    _, k, L = _expansion(features)
-    gamma, u = cp.Variable(features.n, name="gamma"), cp.Variable(name="u")
-    phi = np.asarray(features.training) / features.unit
-    deviation = cp.norm(cp.hstack([L @ gamma, np.sqrt(rho) * (phi.T @ gamma)]))
+    gram, k, L = _expansion(features)
+    # The cone's matrix is whitened once, gamma = V D y with D = diag(values)^(-1/2): the solver then sees |y| <= u.
+    values, vectors = _range(L.T @ L + rho * gram)
+    axes = vectors / np.sqrt(values)
+    y, u = cp.Variable(values.size, name="gamma"), cp.Variable(name="u")
+    gamma = Quantity(y, features.unit**-2, axes, (vectors * np.sqrt(values)).T)
 
     def admissible() -> None:
         found = _ellipsoidal(uncertainty, moments, tail.kappa(tunable.value))
@@ -433,8 +435,8 @@ def kernel_socp(
             raise _refused(tail, tunable.value, zeta - nu)
 
     return Formulation(
-        cp.Problem(cp.Minimize(u), [deviation <= u, k @ gamma - 1 >= multiplier * u]),
-        {"gamma": Quantity(gamma, features.unit**-2), "u": u},
+        cp.Problem(cp.Minimize(u), [cp.norm(y) <= u, (k @ axes) @ y - 1 >= multiplier * u]),
+        {"gamma": gamma, "u": u},
         read=lambda values: _reading(np.asarray(features.training).T @ values["gamma"], uncertainty, tail, tunable.value),
         tunables={"confidence": tunable},
         admissible=admissible,
@@ -454,13 +456,12 @@ def kernel_closed_form(
     """The optimal coefficients, on the range of L'L + rho K."""
     tail, alpha, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
     gram, k, L = _expansion(features)
-    values, vectors = np.linalg.eigh(L.T @ L + rho * gram)
-    kept = values > 1e-12 * values[-1]
-    along = vectors[:, kept].T @ k
-    if np.linalg.norm(k - vectors[:, kept] @ along) > 1e-9 * np.linalg.norm(k):
-        outside = k - vectors[:, kept] @ along
+    values, vectors = _range(L.T @ L + rho * gram)
+    along = vectors.T @ k
+    outside = k - vectors @ along
+    if np.linalg.norm(outside) > 1e-9 * np.linalg.norm(k):
         return _expanded(features, outside / (k @ outside) / features.unit**2, 0.0, uncertainty, tail, alpha, "closed form")
-    return _scaled(features, vectors[:, kept] @ (along / values[kept]), k, nu, uncertainty, tail, alpha, "closed form")
+    return _scaled(features, vectors @ (along / values), k, nu, uncertainty, tail, alpha, "closed form")
 
 
 def _scaled(
@@ -533,6 +534,8 @@ METHOD.step(
     equation="equations 1, 6 to 9 and 11",
     reference="adversary",
     tolerance=1e-6,
+    # The bounds of the cutting planes meet to 1e-9; the direction is known to about the root of that.
+    decision_tolerance=1e-4,
 )
 METHOD.step(
     "derived_counterpart",
@@ -541,6 +544,8 @@ METHOD.step(
     equation="equations 6 to 9",
     reference="formulation",
     tolerance=1e-6,
+    # Two conic programs solved to 1e-10 know their directions to about the root of that, times the set's curvature.
+    decision_tolerance=1e-4,
 )
 METHOD.step(
     "closed_form",
@@ -591,9 +596,9 @@ def attained(
 ) -> list[Claim]:
     """The extremal distribution with the worst moments leaves exactly 1 - alpha outside the half-space."""
     region = solution.region
-    if not isinstance(_tail(tail), tails.Chebyshev) or not isinstance(region, HalfSpace) or moments.dimension > 12 or solution.objective == 0:
+    if not isinstance(tails.as_tail(tail), tails.Chebyshev) or not isinstance(region, HalfSpace) or moments.dimension > 12 or solution.objective == 0:
         return []
-    mean, covariance = Adversary(_centred(uncertainty, moments))(-region.normal, _tail(tail).kappa(confidence)).member
+    mean, covariance = Adversary(_centred(uncertainty, moments))(-region.normal, tails.as_tail(tail).kappa(confidence)).member
     extremal = tails.extremal_distribution(mean, covariance, -region.normal, -region.offset)
     return [
         Claim(
@@ -634,6 +639,15 @@ def breast_cancer() -> Instance:
     """Thirty features that span six orders of magnitude, and exact moments."""
     data = datasets.breast_cancer()
     return _instance("breast cancer, linear", LinearFeatures(data.nominal), 0.9, None, data.novel[:60])
+
+
+@METHOD.instance("badly scaled, more features than points")
+def wide() -> Instance:
+    """Fewer points than features: the covariance is singular and the radius makes the problem well posed."""
+    data = datasets.wide()
+    features = LinearFeatures(data.nominal)
+    rho = 0.05 * features.unit**2 / features.dimension
+    return _instance("more features than points", features, 0.6, FrobeniusBall(rho), data.novel)
 
 
 @METHOD.swap
