@@ -24,17 +24,19 @@ SMALL = 500
 
 
 class Estimate(NamedTuple):
-    """A mean, the weight behind it, and a covariance F'F + diag(d), or dense if ``dense`` is not None."""
+    """A mean, and a covariance F'F + diag(d), or dense if ``dense`` is not None."""
 
     mean: Array
-    total: float
     loadings: Array
     specific: Array
     dense: Array | None
 
 
-def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int | None) -> Estimate:
-    """The moments of a sample in one of three representations; see :meth:`convexnovelty.moments.Moments.estimate`."""
+def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int | None) -> tuple[Estimate, float]:
+    """The moments of a sample in one of three representations, and the weight behind them.
+
+    See :meth:`convexnovelty.moments.Moments.estimate`.
+    """
     sparse = hasattr(X, "nnz") and hasattr(X, "toarray")
     X = sparse_points(X) if sparse else points(X, "X")
     w = np.ones(X.shape[0]) if weights is None else nonnegative_vector(weights, "weights", X.shape[0])
@@ -56,10 +58,10 @@ def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int |
         mean, Y = dense_scatter(X, w)
         variances, rest = np.einsum("ij,ij->j", Y, Y) / total, np.zeros(p)
     if representation == "diagonal":
-        return Estimate(mean, total, loadings, variances * (total / divisor), None)
+        return Estimate(mean, loadings, variances * (total / divisor), None), total
     if representation == "dense":
         scatter = sparse_product(Y, w) - total * np.outer(rest, rest) if sparse else Y.T @ Y
-        return Estimate(mean, total, loadings, specific, scatter / divisor)
+        return Estimate(mean, loadings, specific, scatter / divisor), total
     count = min(Y.shape) if rank is None else min(rank + 1, *Y.shape)
     if sparse:
         values, axes = leading_axes(Y, rest, w, count)
@@ -67,7 +69,7 @@ def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int |
         _, values, axes = np.linalg.svd(Y, full_matrices=False)
     loadings, following = leading(values / np.sqrt(divisor), axes, rank)
     loadings[:, variances == 0] = 0.0
-    return Estimate(mean, total, loadings, specific + following, None)
+    return Estimate(mean, loadings, specific + following, None), total
 
 
 def nonnegative_vector(values: Any, name: str, size: int) -> Array:

@@ -16,8 +16,8 @@ import numpy as np
 
 from convexnovelty.covariances import Spectrum, leading, spectrum, spectrum_of_factor
 from convexnovelty.errors import InputError
-from convexnovelty.estimates import estimate, nonnegative_vector
-from convexnovelty.validation import Array, integer, nonnegative, points, symmetric, vector
+from convexnovelty.estimates import Estimate, estimate, nonnegative_vector
+from convexnovelty.validation import Array, integer, nonnegative, points, positive, symmetric, vector
 
 __all__ = ["Moments"]
 
@@ -45,6 +45,10 @@ class Moments:
     count : the weight of the sample behind it, for merging; None if there is none.
     ddof : what an estimate subtracted from the weight (0 divides by n).
 
+    Attributes
+    ----------
+    representation : "dense", "diagonal" or "low_rank".
+
     Raises
     ------
     IndefiniteError for a covariance with a negative eigenvalue, which it states; InputError for other faults.
@@ -53,7 +57,7 @@ class Moments:
     def __init__(self, mean: Any, covariance: Any, count: Any = None, ddof: Any = 0) -> None:
         mean = vector(mean, "mean")
         dense = symmetric(covariance, "covariance", mean.size)
-        self._fill(mean, np.zeros((0, mean.size)), np.zeros(mean.size), dense, count, ddof)
+        self._fill(Estimate(mean, np.zeros((0, mean.size)), np.zeros(mean.size), dense), "dense", count, ddof)
         _ = self._spectrum  # judges definiteness here, where the argument is known by its name
 
     @classmethod
@@ -61,7 +65,7 @@ class Moments:
         """Moments with covariance diag(variances), held as p numbers."""
         mean = vector(mean, "mean")
         specific = nonnegative_vector(variances, "variances", mean.size)
-        return cls._made(mean, np.zeros((0, mean.size)), specific, None, count, ddof)
+        return cls._made(Estimate(mean, np.zeros((0, mean.size)), specific, None), "diagonal", count, ddof)
 
     @classmethod
     def low_rank(cls, mean: Any, factor: Any, diagonal: Any = 0.0, count: Any = None, ddof: Any = 0) -> Moments:
@@ -77,7 +81,7 @@ class Moments:
             specific = np.full(mean.size, nonnegative(diagonal, "diagonal"))
         else:
             specific = nonnegative_vector(diagonal, "diagonal", mean.size)
-        return cls._made(mean, loadings, specific, None, count, ddof)
+        return cls._made(Estimate(mean, loadings, specific, None), "low_rank", count, ddof)
 
     @classmethod
     def estimate(
@@ -112,38 +116,31 @@ class Moments:
         representation = representation or ("dense" if rank is None else "low_rank")
         if representation not in REPRESENTATIONS:
             raise InputError(f"representation: {representation!r} was found; give one of {', '.join(REPRESENTATIONS)}")
-        found = estimate(X, weights, ddof, representation, rank)
-        return cls._made(found.mean, found.loadings, found.specific, found.dense, found.total, ddof)
+        found, total = estimate(X, weights, ddof, representation, rank)
+        return cls._made(found, representation, total, ddof)
 
-    def _fill(self, mean: Array, loadings: Array, specific: Array, dense: Array | None, count: Any, ddof: Any) -> None:
+    def _fill(self, parts: Estimate, representation: str, count: Any, ddof: Any) -> None:
+        mean, loadings, specific, dense = parts
         if loadings.shape[0] > mean.size:
             loadings = np.asarray(np.linalg.qr(loadings, mode="r"))  # R'R = F'F with no more than p rows
+        self.representation = representation
         self.mean = _frozen(mean)
-        self.count: float | None = None if count is None else nonnegative(count, "count")
+        self.count: float | None = None if count is None else positive(count, "count")
         self.ddof: float = nonnegative(ddof, "ddof")
         self._loadings, self._specific = _frozen(loadings), _frozen(specific)
         self._dense: Array | None = None if dense is None else _frozen((dense + dense.T) / 2.0)
 
     @classmethod
-    def _made(
-        cls, mean: Array, loadings: Array, specific: Array, dense: Array | None, count: Any, ddof: Any
-    ) -> Moments:
+    def _made(cls, parts: Estimate, representation: str, count: Any, ddof: Any) -> Moments:
         """Moments of parts that need no check of definiteness, because they are sums of squares."""
         made = cls.__new__(cls)
-        made._fill(mean, loadings, specific, dense, count, ddof)
+        made._fill(parts, representation, count, ddof)
         return made
 
     @property
     def dimension(self) -> int:
         """The number p of columns."""
         return int(self.mean.size)
-
-    @property
-    def representation(self) -> str:
-        """ "dense", "diagonal" or "low_rank"."""
-        if self._dense is not None:
-            return "dense"
-        return "low_rank" if self._loadings.shape[0] else "diagonal"
 
     @cached_property
     def covariance(self) -> Array:
@@ -285,8 +282,8 @@ class Moments:
         else:
             turned = self._loadings @ V
             covariance = turned.T @ turned + V.T @ (self._specific[:, None] * V)
-        q = V.shape[1]
-        return Moments._made(V.T @ self.mean, np.zeros((0, q)), np.zeros(q), covariance, self.count, self.ddof)
+        parts = Estimate(V.T @ self.mean, np.zeros((0, V.shape[1])), np.zeros(V.shape[1]), covariance)
+        return Moments._made(parts, "dense", self.count, self.ddof)
 
     def truncated(self, rank: Any) -> Moments:
         """Low rank plus diagonal with ``rank`` factors, at least S in every direction: what is cut is bounded by the
@@ -296,7 +293,8 @@ class Moments:
             return self
         _, values, axes = np.linalg.svd(self.loadings, full_matrices=False)
         loadings, following = leading(values, axes, rank)
-        return Moments._made(self.mean, loadings, self._specific + following, None, self.count, self.ddof)
+        parts = Estimate(self.mean, loadings, self._specific + following, None)
+        return Moments._made(parts, "low_rank", self.count, self.ddof)
 
     def update(self, chunk: Any, weights: Any = None) -> Moments:
         """New moments with more points merged in, in the same representation."""
@@ -330,11 +328,12 @@ class Moments:
         specific = mine * self._specific + others * other._specific
         if "dense" in kinds:
             covariance = mine * self.covariance + others * other.covariance + between * np.outer(gap, gap)
-            return Moments._made(mean, np.zeros((0, mean.size)), np.zeros(mean.size), covariance, total, self.ddof)
+            parts = Estimate(mean, np.zeros((0, mean.size)), np.zeros(mean.size), covariance)
+            return Moments._made(parts, "dense", total, self.ddof)
         if kinds == {"diagonal"}:
             return Moments.diagonal(mean, specific + between * gap**2, total, self.ddof)
-        parts = [np.sqrt(mine) * self.loadings, np.sqrt(others) * other.loadings, np.sqrt(between) * gap[None, :]]
-        return Moments._made(mean, np.vstack(parts), specific, None, total, self.ddof)
+        stacked = [np.sqrt(mine) * self._loadings, np.sqrt(others) * other._loadings, np.sqrt(between) * gap[None, :]]
+        return Moments._made(Estimate(mean, np.vstack(stacked), specific, None), "low_rank", total, self.ddof)
 
     def __radd__(self, other: Any) -> Moments:
         """Makes ``sum(parts)`` work, which starts from 0."""
