@@ -101,11 +101,16 @@ class Tunable:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a solution means: the region in which points are ordinary, and what is guaranteed of it."""
+    """What a solution means: the region in which points are ordinary, and what is guaranteed of it.
+
+    ``letters`` are those of the paper that are no variables of the program but can be read off its solution, such as
+    multipliers.
+    """
 
     region: Region | None = None
     guarantee: Guarantee | None = None
     offset: Interval | None = None
+    letters: Values = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -395,7 +400,7 @@ class Formulation:
         statistics = self.problem.solver_stats
         return Solution(
             objective=float(self.problem.value) * self.objective_unit,
-            values=values,
+            values={**values, **reading.letters},
             region=reading.region,
             guarantee=reading.guarantee,
             residuals=residuals,
