@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from convexnovelty.distances import FALLBACK_GAMMA, mean_variance, scale_gamma, squared_distances, squared_norms
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, integer, number, points, positive
 
@@ -40,12 +41,6 @@ __all__ = [
 ]
 
 SCALE = "scale"  # the word for a gamma that is read off the training points
-FALLBACK_GAMMA = 1.0  # what "scale" becomes for points that are all equal, where no width can be read off
-
-# A squared distance below this share of ||x||^2 + ||z||^2 has lost three digits of sixteen in the expansion
-# ||x||^2 + ||z||^2 - 2 x'z, and is computed again from the difference.
-CANCELLATION = 1e-3
-BLOCK = 2**21  # numbers held at once while distances are computed again: 16 MB
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,7 +144,7 @@ class Linear(Kernel):
 
     def diagonal(self, Z: Any) -> Array:
         """The squared norms of the points."""
-        return _squared_norms(points(Z, "Z"))
+        return squared_norms(points(Z, "Z"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,7 +198,7 @@ class Polynomial(Kernel):
 
     def diagonal(self, Z: Any) -> Array:
         """(gamma ||z||^2 + coef0)^degree."""
-        norms = _squared_norms(points(Z, "Z"))
+        norms = squared_norms(points(Z, "Z"))
         return np.asarray((_resolved(self, self.gamma) * norms + self.coef0) ** self.degree)
 
     @property
@@ -236,7 +231,7 @@ class Sigmoid(Kernel):
 
     def diagonal(self, Z: Any) -> Array:
         """tanh(gamma ||z||^2 + coef0)."""
-        return np.asarray(np.tanh(_resolved(self, self.gamma) * _squared_norms(points(Z, "Z")) + self.coef0))
+        return np.asarray(np.tanh(_resolved(self, self.gamma) * squared_norms(points(Z, "Z")) + self.coef0))
 
     @property
     def semidefinite(self) -> bool:
@@ -272,7 +267,7 @@ class Laplacian(Kernel):
         """``gamma="scale"`` as 1 / (p s), where s^2 is the mean of the column variances: a distance, not a square."""
         if self.gamma != SCALE:
             return self
-        variance = _mean_variance(points(X, "X"))
+        variance = mean_variance(points(X, "X"))
         columns = points(X, "X").shape[1]
         return Laplacian(1.0 / (columns * variance**0.5) if variance > 0 else FALLBACK_GAMMA)
 
@@ -407,52 +402,6 @@ def as_kernel(kernel: Kernel | str | Callable[[Array, Array], Any] | None) -> Ke
     if callable(kernel) and not isinstance(kernel, type):
         return FromCallable(kernel)
     raise InputError(f"kernel: {kernel!r} was found; give a Kernel, a name, or a function of (X, Z)")
-
-
-def scale_gamma(X: Any) -> float:
-    """gamma = 1 / (p * mean of the variances of the p columns), so that c X has gamma / c^2 for every c.
-
-    The variances are of each column about its own mean, as a kernel of differences asks: a constant added to a
-    column changes nothing. (scikit-learn takes the variance of the flattened matrix, where a constant column with
-    a large value makes the kernel so wide that nothing is ever novel.) Points that are all equal have no scale:
-    for them gamma is 1.
-    """
-    X = points(X, "X")
-    variance = _mean_variance(X)
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else FALLBACK_GAMMA
-
-
-def squared_distances(X: Array, Z: Array) -> Array:
-    """||x_i - z_j||^2 of shape (n, m), accurate to about 1e-12 of itself wherever the points lie.
-
-    The expansion ||x||^2 + ||z||^2 - 2 x'z runs at the speed of a matrix product, but cancels when points are
-    close to one another and far from the origin. So the points are moved by the mean of ``X`` first, and pairs
-    that are still close compared with their norms are computed again from x_i - z_j. Equal points get 0 exactly.
-    """
-    same = Z is X
-    center = X.mean(axis=0)
-    X = X - center
-    Z = X if same else Z - center
-    norms = _squared_norms(X)[:, None] + _squared_norms(Z)[None, :]
-    distances = X @ Z.T
-    distances *= -2.0
-    distances += norms
-    norms *= CANCELLATION
-    rows, columns = np.nonzero(distances <= norms)
-    step = max(1, BLOCK // X.shape[1])
-    for start in range(0, rows.size, step):
-        i, j = rows[start : start + step], columns[start : start + step]
-        distances[i, j] = _squared_norms(X[i] - Z[j])
-    return np.asarray(distances)
-
-
-def _squared_norms(Z: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", Z, Z))
-
-
-def _mean_variance(X: Array) -> float:
-    """The mean of the column variances; measured from the first row, so that a constant column gives 0 exactly."""
-    return float(np.var(X - X[0], axis=0).mean())
 
 
 def _row_blocks(Z: Array, size: int) -> Iterator[Array]:
