@@ -15,7 +15,7 @@ author = "The convexnovelty developers"
 project_copyright = f"2026, {author}"
 version = release = importlib.metadata.version("convexnovelty")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "catalogue"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "mathml", "catalogue"]
 exclude_patterns = ["_build", "_ext"]
 
 html_theme = "furo"
@@ -29,9 +29,7 @@ html_copy_source = False
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "fieldlist", "attrs_inline", "tasklist"]
 myst_heading_anchors = 3
 
-napoleon_google_docstring = False
-napoleon_use_rtype = False
-autodoc_default_options = {"members": True, "show-inheritance": True, "member-order": "bysource"}
+autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_type_aliases = {"Array": "Array"}
 python_use_unqualified_type_names = True

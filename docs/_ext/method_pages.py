@@ -26,9 +26,10 @@ formulation and an arrow to its claim.
 
 GRAPH = """# Derivation graph
 
-A box leads to its formulation, an arrow to its claim and to the numbers of the live run.
+A box leads to its formulation, an arrow to its claim and to the numbers of the live run. Blue boxes are programs for a
+solver, green ones closed forms, orange ones algorithms, and violet ones other libraries.
 
-{drawing}"""
+{drawings}"""
 
 METHODS = """# Methods
 
@@ -51,8 +52,8 @@ def step_anchor(owner: Method, step: Step) -> str:
     return f"step-{owner.name}-{owner.steps.index(step) + 1}".replace("_", "-")
 
 
-def drawing(name: str | None, home: str) -> str:
-    """The drawn graph, with each box leading to its formulation and each arrow to its claim.
+def drawing(name: str, home: str) -> str:
+    """The drawn graph of a method, with each box leading to its formulation and each arrow to its claim.
 
     ``home`` is the path from the page to the folder of the method pages.
     """
@@ -205,4 +206,5 @@ def pages(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
         listing.append((f"[{plain(owner.title)}](methods/{name}.md)", *sizes, plain(owner.source)))
     entries = "\n".join(f"methods/{name}" for name in methods)
     yield "methods.md", METHODS.format(table=table(("Method", "Nodes", "Steps", "Source"), listing), entries=entries)
-    yield "graph.md", GRAPH.format(drawing=drawing(None, "methods/"))
+    drawings = (f"## {plain(owner.title)}\n\n{drawing(name, 'methods/')}" for name, owner in methods.items())
+    yield "graph.md", GRAPH.format(drawings="\n".join(drawings))

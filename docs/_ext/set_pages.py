@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from convexnovelty import solvers, tails, uncertainty
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty import UncertaintySet
-from text import first_paragraph, formula, plain, table
+from text import first_paragraph, plain, table
 
 FAMILIES = {
     "mean": "Means",
@@ -29,9 +29,10 @@ SET = """{name}
 TAILS = r"""# Tails
 
 A tail turns a confidence into the number of deviations that the offset keeps from the mean. The more it assumes, the
-smaller that number.
+smaller that number. The classes are in {{py:mod}}`convexnovelty.tails`.
 
 {table}
+{parts}
 """
 
 SOLVERS = """# Solvers
@@ -82,15 +83,15 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def tail_page() -> str:
-    """The tails, with their multipliers side by side."""
-    confidences = (0.5, 0.9, 0.95, 0.99)
-    rows = []
+    """The tails: for whom each holds, its formula, and their multipliers side by side."""
+    confidences = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+    rows, parts = [], []
     for kind in tails.all_tails().values():
         tail = kind.examples()[0]
-        multipliers = (f"{tail.kappa(confidence):.3f}" for confidence in confidences)
-        rows.append((f"`{tail!r}`", formula(tail.latex), plain(tail.sentence), *multipliers))
-    headings = ("Tail", "Multiplier", "Holds for", *(rf"$\kappa({confidence})$" for confidence in confidences))
-    return TAILS.format(table=table(headings, rows))
+        rows.append((f"`{tail!r}`", *(f"{tail.kappa(confidence):.3f}" for confidence in confidences)))
+        parts.append(f"## {kind.__name__}\n\nFor {plain(tail.sentence)}.\n\n$$\n{tail.latex}\n$$\n")
+    headings = ("Tail", *(rf"$\kappa({confidence})$" for confidence in confidences))
+    return TAILS.format(table=table(headings, rows), parts="\n".join(parts))
 
 
 def solver_page() -> str:
