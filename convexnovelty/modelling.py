@@ -7,39 +7,194 @@ found positive semidefinite.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap
-from convexnovelty.regions import Interval
-from convexnovelty.validation import Array
+from convexnovelty.formulation import Reading
+from convexnovelty.regions import Guarantee, HalfSpace, Interval
+from convexnovelty.validation import Array, fraction, vector
 
-__all__ = ["gram_form", "quantile_interval"]
+__all__ = [
+    "gram_form",
+    "least_share",
+    "margin_reading",
+    "margin_unit",
+    "not_hard",
+    "outlier_share",
+    "quantile_interval",
+    "sample_shares",
+    "signs",
+]
 
 # Below this share of n a factor of the Gram matrix is cheaper for an interior-point method than the matrix itself.
 FACTOR_SHARE = 1 / 3
 
+# Shares of the weight that differ by less are equal: what rounding leaves of sums of n weights.
+SHARE_ROUNDING = 1e-9
+
+# A training point this far below the offset, relative to the largest score, is outside and not on the margin.
+ON_MARGIN = 1e-7
+
+# Of the features' squared unit, the squared length of w that a solver cannot tell from zero.
+NO_DIRECTION = 1e-9
+
+
+# -- what a user hands over --------------------------------------------------------------------------------------------
+
+
+def outlier_share(value: Any, name: str) -> float:
+    """The papers' nu: a number in (0, 1]."""
+    return fraction(value, name, one=True)
+
+
+def sample_shares(weights: Any, n: int) -> Array:
+    """The share of each point in the sample, of shape (n,) and with sum one; 1/n each without weights.
+
+    Raises InputError for a negative weight, naming its position, and where no weight is above zero.
+    """
+    if weights is None:
+        return np.full(n, 1 / n)
+    given = vector(weights, "weights", n)
+    wrong = np.flatnonzero(given < 0)
+    if wrong.size:
+        raise InputError(f"weights: {given[wrong[0]]:.6g} was found at position {wrong[0]}; give weights of at least 0")
+    largest = float(given.max())
+    if largest == 0:
+        raise InputError("weights: all of them are 0, so no point counts; give at least one above 0")
+    scaled = given / largest  # the sum of weights of 1e308 would overflow
+    return np.asarray(scaled / scaled.sum())
+
+
+def weights_differ(shares: Array) -> bool:
+    """Whether some points count more than others."""
+    return float(np.ptp(shares)) > SHARE_ROUNDING / shares.size
+
+
+def least_share(weights: Any, n: int) -> float:
+    """The smallest share above zero: an outlier fraction below it leaves no point outside."""
+    shares = sample_shares(weights, n)
+    return float(shares[shares > 0].min())
+
+
+def not_hard(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> str | None:
+    """Why some point may lie outside, or None where the outlier fraction is too small for that."""
+    least = least_share(weights, features.n)
+    return None if outlier_fraction < least else f"no point may lie outside only for outlier_fraction < {least:.6g}"
+
+
+def signs(labels: Any, n: int) -> Array:
+    """Labels as a vector of -1 and 1 of shape (n,); InputError names the first entry that is neither."""
+    given = vector(labels, "labels", n)
+    wrong = np.flatnonzero(~np.isin(given, (-1.0, 1.0)))
+    if wrong.size:
+        raise InputError(
+            f"labels: {given[wrong[0]]:.6g} was found at position {wrong[0]}; give 1 for ordinary and -1 for novel "
+            f"points"
+        )
+    return given
+
+
+# -- expressions -------------------------------------------------------------------------------------------------------
+
+
+def span_gram(features: FeatureMap) -> Array:
+    """The Gram matrix of the coordinates: the kernel's own, unless ``rank`` cut the basis short."""
+    if getattr(features, "rank", None) is None:
+        return features.gram
+    phi = np.asarray(features.training)
+    return np.asarray(phi @ phi.T)
+
 
 def gram_form(multipliers: cp.Expression, features: FeatureMap, unit: float) -> cp.Expression:
     r"""The quadratic form :math:`\alpha'K\alpha/\text{unit}^2` of the features' Gram matrix, convex by construction."""
-    n, rank = features.training.shape
-    if rank < FACTOR_SHARE * n:
+    if features.dimension < FACTOR_SHARE * features.n:
         return cp.sum_squares((np.asarray(features.training).T / unit) @ multipliers)
-    return cp.quad_form(multipliers, cp.psd_wrap(features.gram / unit**2))
+    return cp.quad_form(multipliers, cp.psd_wrap(span_gram(features) / unit**2))
 
 
-def quantile_interval(scores: Array, fraction: float) -> Interval:
-    r"""All minimisers over rho of :math:`-\rho + \frac{1}{\nu n}\sum_i (\rho - s_i)_+`: the nu-quantiles of the scores.
+# -- what a solution means ---------------------------------------------------------------------------------------------
 
-    They are the optimal offsets for a given weight vector. When nu n is a whole number they fill an interval, any
-    point of which is equally good, and solvers return different ones; the lower end, which leaves the fewest points
-    outside, is the one that is used. For nu = 1 the interval has no upper end.
+
+def margin_unit(features: FeatureMap) -> float:
+    r"""A length of the order of the margin: that of the sample's mean, :math:`\sqrt{1'K1}/n`.
+
+    Solvers stop at a gap that is absolute for optima below one. With a narrow kernel the optimum is a small share of
+    k(x, x), so that the features' own unit would leave it few digits.
     """
-    ordered = np.sort(np.asarray(scores, dtype=float))
-    count = fraction * ordered.size
-    whole = round(count)
-    if whole >= 1 and abs(count - whole) <= 1e-9 * ordered.size:
-        upper = float(ordered[whole]) if whole < ordered.size else float("inf")
-        return Interval(float(ordered[whole - 1]), upper, float(ordered[whole - 1]))
-    value = float(ordered[int(np.ceil(count)) - 1])
-    return Interval(value, value, value)
+    mean = float(np.linalg.norm(np.asarray(features.training).mean(axis=0)))
+    return mean if mean > 1e-8 * features.unit else features.unit
+
+
+def quantile_interval(scores: Array, share: float, shares: Array | None = None) -> Interval:
+    r"""All minimisers over rho of :math:`-\rho + \frac{1}{\nu}\sum_i p_i(\rho - s_i)_+`, the nu-quantiles of scores s.
+
+    They are the optimal offsets for a given weight vector; p are the points' shares, 1/n each by default. When a set
+    of lowest scores has a share of exactly nu (nu n is a whole number), they fill an interval, any point of which is
+    equally good, and solvers return different ones; the lower end, which leaves the fewest points outside, is the one
+    that is used. For nu = 1 the interval has no upper end.
+    """
+    given = np.asarray(scores, dtype=float)
+    parts = np.full(given.size, 1 / given.size) if shares is None else shares
+    order = np.argsort(given, kind="stable")
+    order = order[parts[order] > 0]
+    ordered, reached = given[order], np.cumsum(parts[order])
+    first = min(int(np.searchsorted(reached, share - SHARE_ROUNDING)), ordered.size - 1)
+    lower = float(ordered[first])
+    if reached[first] > share + SHARE_ROUNDING:
+        return Interval(lower, lower, lower)
+    return Interval(lower, float(ordered[first + 1]) if first + 1 < ordered.size else float("inf"), lower)
+
+
+def below(scores: Array, offset: float, slack: float = ON_MARGIN) -> NDArray[np.bool_]:
+    """Which scores lie below the offset by more than a solver's rounding."""
+    scale = max(float(np.abs(scores).max()), float(np.finfo(float).tiny))
+    return np.asarray(scores < offset - slack * scale)
+
+
+def margin_reading(
+    scores: Array,
+    normal: Array,
+    nu: float,
+    shares: Array,
+    *,
+    unit: float,
+    shift: float = 0.0,
+    theorem: str = "proposition 8.3",
+    outside: str = "lie outside",
+) -> Reading:
+    r"""The half-space :math:`\langle w, z\rangle \ge \rho + \text{shift}` of a maximal margin, and its nu-property.
+
+    Parameters
+    ----------
+    scores : (n,) what each training point has to hold against the offset rho.
+    normal : (r,) the vector w.
+    nu, shares : the outlier fraction and the points' shares of the sample.
+    unit : the size of the features, against which w is found to be zero.
+    shift : what the offset of the region exceeds rho by.
+    """
+    interval = quantile_interval(scores, nu, shares)
+    scale = max(float(np.abs(scores).max()), abs(interval.used), float(np.finfo(float).tiny))
+    region = HalfSpace(normal, interval.used + shift, scale=scale)
+    if float(normal @ normal) <= NO_DIRECTION * unit**2:
+        said = (
+            f"w = 0 to the solver's accuracy: the reduced hull of the sample at the fraction {nu:.6g} holds the "
+            f"origin, so nothing is separated"
+        )
+        return Reading(region, Guarantee(said, bound=1.0), interval)
+    out = below(scores, interval.used) & (shares > 0)
+    counted = int(out.sum())
+    if weights_differ(shares):
+        said = (
+            f"training points of {float(shares[out].sum()):.6g} of the weight {outside}, at most the fraction {nu:.6g} "
+            f"of it ({theorem})"
+        )
+    else:
+        said = (
+            f"{counted} of {scores.size} training points {outside}, at most the fraction {nu:.6g} of them ({theorem})"
+        )
+    return Reading(region, Guarantee(said, bound=nu), interval)

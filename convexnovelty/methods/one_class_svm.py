@@ -1,37 +1,53 @@
 r"""The one-class support vector machine: separate the sample from the origin with the largest margin.
 
 Schölkopf and Smola (2001), chapter 8, equations 8.6 to 8.16. The papers' :math:`\nu` is ``outlier_fraction`` here,
-:math:`\rho` is the offset, :math:`\alpha` are the multipliers, and coordinates of :math:`\Phi(x)` come from the features.
+:math:`\rho` is the offset, :math:`\alpha` are the multipliers, and coordinates of :math:`\Phi(x)` come from the
+features. Its variants have files of their own: ``hard_margin``, ``negative_data``, ``separation_from_mean``,
+``uncertain_points``, ``class_recognisers`` and ``exact_outliers``.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from convexnovelty import datasets, kernels
+from convexnovelty import bounds, datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
-from convexnovelty.modelling import gram_form, quantile_interval
-from convexnovelty.regions import Guarantee, HalfSpace
-from convexnovelty.validation import Array, fraction
+from convexnovelty.modelling import (
+    below,
+    gram_form,
+    least_share,
+    margin_reading,
+    not_hard,
+    outlier_share,
+    sample_shares,
+    span_gram,
+)
+from convexnovelty.regions import HalfSpace
+from convexnovelty.validation import Array
 
 METHOD = Method(
     "one_class_svm",
     title="One-class support vector machine",
     source="Schölkopf and Smola (2001), chapter 8",
-    summary="Separates the sample from the origin in feature space with the largest margin, leaving a fraction outside.",
+    summary=(
+        "Separates the sample from the origin in feature space with the largest margin, leaving a fraction outside."
+    ),
     letters=("D1", "D3", "D5"),
 )
 
 
 def one_class_svm(
-    features: FeatureMap, outlier_fraction: float, form: Literal["primal", "dual"] = "dual"
+    features: FeatureMap,
+    outlier_fraction: float,
+    form: Literal["primal", "dual"] = "dual",
+    weights: Any = None,
 ) -> Formulation:
     r"""The one-class support vector machine, as its primal or its dual program.
 
@@ -40,11 +56,18 @@ def one_class_svm(
     features : LinearFeatures or KernelFeatures of n points.
     outlier_fraction : the paper's nu, in (0, 1]; below 1/n the margin is hard.
     form : "primal" (equations 8.6 and 8.7) or "dual" (8.13 to 8.15).
+    weights : how often each point counts, of shape (n,), at least 0; None counts each once. With the shares
+        :math:`p_i` of the weights, :math:`p_i/\nu` stands where the chapter has :math:`1/(\nu n)`, so that a weight of
+        two is the same as two copies of the point.
 
     Returns
     -------
     A formulation whose ``outlier_fraction`` can be set without compiling again. Its region is the half-space
-    :math:`\langle w, \Phi(x)\rangle \ge \rho`.
+    :math:`\langle w, \Phi(x)\rangle \ge \rho`, its objective 8.6 or 8.13; the one is minus the other.
+
+    Raises
+    ------
+    InputError : for an outlier fraction outside of (0, 1], and for weights that are negative, not finite or all zero.
 
     Examples
     --------
@@ -55,44 +78,32 @@ def one_class_svm(
     """
     if form not in ("primal", "dual"):
         raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
-    return (primal if form == "primal" else dual)(features, outlier_fraction)
+    return (primal if form == "primal" else dual)(features, outlier_fraction, weights)
 
 
-def _share(value: object, name: str) -> float:
-    return fraction(value, name, one=True)
-
-
-def _reading(features: FeatureMap, normal: Array, nu: float) -> Reading:
-    scores = np.asarray(features.training) @ normal
-    offset = quantile_interval(scores, nu)
-    slack = 1e-7 * max(float(np.abs(scores).max()), np.finfo(float).tiny)
-    outside = int((scores < offset.used - slack).sum())
-    return Reading(
-        HalfSpace(normal, offset.used),
-        Guarantee(
-            f"{outside} of {features.n} training points lie outside, at most the fraction {nu:.6g} of them (proposition 8.3)",
-            bound=nu,
-        ),
-        offset,
-    )
+def _reading(features: FeatureMap, normal: Array, nu: float, shares: Array) -> Reading:
+    return margin_reading(np.asarray(features.training) @ normal, normal, nu, shares, unit=features.unit)
 
 
 @METHOD.node(
     "primal",
     source="equations 8.6 and 8.7",
-    latex=r"\min_{w,\xi,\rho}\ \tfrac12\|w\|^2+\tfrac1{\nu n}\sum_i\xi_i-\rho\quad\text{s.t.}\quad\langle w,\Phi(x_i)\rangle\ge\rho-\xi_i,\ \xi_i\ge0",
+    latex=(
+        r"\min_{w,\xi,\rho}\ \tfrac12\|w\|^2+\tfrac1{\nu n}\sum_i\xi_i-\rho\quad\text{s.t.}"
+        r"\quad\langle w,\Phi(x_i)\rangle\ge\rho-\xi_i,\ \xi_i\ge0"
+    ),
 )
-def primal(features: FeatureMap, outlier_fraction: float) -> Formulation:
+def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Formulation:
     """The margin to the origin is maximised; points may fall short of it at a price."""
-    nu = Tunable("outlier_fraction", outlier_fraction, _share)
+    nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
     phi, unit = np.asarray(features.training) / features.unit, features.unit
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
-    price = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    price = nu.parameter(lambda value: 1 / value, nonneg=True)
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * cp.sum(xi) - rho), [phi @ w >= rho - xi]),
+        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (shares @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], nu.value),
+        read=lambda values: _reading(features, values["w"], nu.value, shares),
         tunables={"outlier_fraction": nu},
     )
 
@@ -100,25 +111,30 @@ def primal(features: FeatureMap, outlier_fraction: float) -> Formulation:
 @METHOD.node(
     "dual",
     source="equations 8.13 to 8.15",
-    latex=r"\min_{\alpha}\ \tfrac12\sum_{ij}\alpha_i\alpha_jk(x_i,x_j)\quad\text{s.t.}\quad0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1",
+    latex=(
+        r"\min_{\alpha}\ \tfrac12\sum_{ij}\alpha_i\alpha_jk(x_i,x_j)\quad\text{s.t.}"
+        r"\quad0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1"
+    ),
 )
-def dual(features: FeatureMap, outlier_fraction: float) -> Formulation:
+def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Formulation:
     """The point of the reduced convex hull of the sample that is nearest to the origin."""
-    nu = Tunable("outlier_fraction", outlier_fraction, _share)
+    nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
     alpha = cp.Variable(features.n, nonneg=True)
-    upper = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    price = nu.parameter(lambda value: 1 / value, nonneg=True)
     return Formulation(
-        cp.Problem(cp.Minimize(gram_form(alpha, features, features.unit) / 2), [alpha <= upper, cp.sum(alpha) == 1]),
+        cp.Problem(
+            cp.Minimize(gram_form(alpha, features, features.unit) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]
+        ),
         {"alpha": Quantity(alpha)},
         objective_unit=features.unit**2,
-        read=lambda values: _reading(features, np.asarray(features.training).T @ values["alpha"], nu.value),
+        read=lambda values: _reading(features, np.asarray(features.training).T @ values["alpha"], nu.value, shares),
         tunables={"outlier_fraction": nu},
     )
 
 
-def _solution(features: FeatureMap, nu: float, alpha: Array, how: str, iterations: int = 0) -> Solution:
+def _solution(features: FeatureMap, nu: float, shares: Array, alpha: Array, how: str, iterations: int = 0) -> Solution:
     normal = np.asarray(features.training).T @ alpha
-    reading = _reading(features, normal, nu)
+    reading = _reading(features, normal, nu, shares)
     return Solution(
         float(normal @ normal) / 2,
         {"alpha": alpha},
@@ -134,13 +150,16 @@ def _solution(features: FeatureMap, nu: float, alpha: Array, how: str, iteration
     "smo",
     kind="algorithm",
     source="section 8.4, equations 8.22 to 8.28",
-    latex=r"\alpha_i\leftarrow\alpha_i+\frac{f(x_j)-f(x_i)}{K_{ii}+K_{jj}-2K_{ij}}\ \text{clipped to}\ [L,H],\quad\alpha_j\leftarrow\gamma-\alpha_i",
+    latex=(
+        r"\alpha_i\leftarrow\alpha_i+\frac{f(x_j)-f(x_i)}{K_{ii}+K_{jj}-2K_{ij}}\ \text{clipped to}\ [L,H],"
+        r"\quad\alpha_j\leftarrow\gamma-\alpha_i"
+    ),
 )
-def sequential(features: FeatureMap, outlier_fraction: float) -> Solution:
+def sequential(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Solution:
     """Sequential minimal optimisation of the dual: pairs chosen by second-order information."""
-    nu = _share(outlier_fraction, "outlier_fraction")
-    result = smo(features.gram, upper=1 / (nu * features.n))
-    return _solution(features, nu, result.multipliers, "SMO", result.iterations)
+    nu, shares = outlier_share(outlier_fraction, "outlier_fraction"), sample_shares(weights, features.n)
+    result = smo(span_gram(features), upper=shares / nu)
+    return _solution(features, nu, shares, result.multipliers, "SMO", result.iterations)
 
 
 @METHOD.node(
@@ -149,30 +168,68 @@ def sequential(features: FeatureMap, outlier_fraction: float) -> Solution:
     source="section 8.4, with the chapter's initialisation, scans and second choice",
     latex=r"j=\arg\max_{n\in SV_{nb}}|O_i-O_n|",
 )
-def sequential_schoelkopf(features: FeatureMap, outlier_fraction: float) -> Solution:
+def sequential_schoelkopf(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Solution:
     """Sequential minimal optimisation as the chapter describes it, scan by scan."""
-    nu = _share(outlier_fraction, "outlier_fraction")
-    result = smo(features.gram, upper=1 / (nu * features.n), rule="schoelkopf")
-    return _solution(features, nu, result.multipliers, "SMO (chapter 8)", result.iterations)
+    nu, shares = outlier_share(outlier_fraction, "outlier_fraction"), sample_shares(weights, features.n)
+    result = smo(span_gram(features), upper=shares / nu, rule="schoelkopf")
+    return _solution(features, nu, shares, result.multipliers, "SMO (chapter 8)", result.iterations)
+
+
+def _offset_at_infinity(outlier_fraction: float) -> str | None:
+    return None if outlier_fraction < 1 else "libsvm's offset is infinite when every multiplier is at its bound"
+
+
+def _no_reflection(outlier_fraction: float, weights: Any = None) -> str | None:
+    if weights is not None:
+        return "the weights of scikit-learn's NuSVC have another meaning"
+    return _offset_at_infinity(outlier_fraction)
 
 
 @METHOD.node(
     "libsvm",
     kind="other library",
     source="scikit-learn's OneClassSVM, whose coefficients sum to nu n",
-    latex=r"\min_{\beta}\ \tfrac12\beta'K\beta\quad\text{s.t.}\quad0\le\beta_i\le1,\ \sum_i\beta_i=\nu n,\quad\alpha=\beta/(\nu n)",
-    condition=lambda outlier_fraction: None if outlier_fraction < 1 else "libsvm's offset is infinite when every multiplier is at its bound",
+    latex=(
+        r"\min_{\beta}\ \tfrac12\beta'K\beta\quad\text{s.t.}\quad0\le\beta_i\le1,\ \sum_i\beta_i=\nu n,\quad\alpha"
+        r"=\beta/(\nu n)"
+    ),
+    condition=_offset_at_infinity,
 )
-def libsvm(features: FeatureMap, outlier_fraction: float) -> Solution:
+def libsvm(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Solution:
     """The same dual as libsvm solves it, with its coefficients divided by nu n."""
     from sklearn.svm import OneClassSVM
 
-    nu = _share(outlier_fraction, "outlier_fraction")
+    nu, shares = outlier_share(outlier_fraction, "outlier_fraction"), sample_shares(weights, features.n)
+    kept = np.flatnonzero(shares)
+    gram = (span_gram(features) / features.unit**2)[np.ix_(kept, kept)]
     # libsvm's tolerance is absolute in its own scale, where the multipliers are nu n times ours.
-    machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * features.n)).fit(features.gram / features.unit**2)
+    machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * kept.size))
+    machine.fit(gram, sample_weight=None if weights is None else shares[kept] * kept.size)
     alpha = np.zeros(features.n)
-    alpha[machine.support_] = machine.dual_coef_.ravel()
-    return _solution(features, nu, alpha / alpha.sum(), "libsvm", int(machine.n_iter_))
+    alpha[kept[machine.support_]] = machine.dual_coef_.ravel()
+    return _solution(features, nu, shares, alpha / alpha.sum(), "libsvm", int(machine.n_iter_))
+
+
+@METHOD.node(
+    "reflection",
+    kind="other library",
+    source="proposition 8.2, with slacks: scikit-learn's NuSVC on the reflected data (8.32)",
+    latex=r"\{(x_1,1),\ldots,(x_n,1),(-x_1,-1),\ldots,(-x_n,-1)\}",
+    condition=_no_reflection,
+)
+def reflection(features: FeatureMap, outlier_fraction: float) -> Solution:
+    """The binary nu-machine that separates the sample from its mirror image: the plane passes through the origin."""
+    from sklearn.svm import NuSVC
+
+    nu, n = outlier_share(outlier_fraction, "outlier_fraction"), features.n
+    gram = span_gram(features) / features.unit**2
+    machine = NuSVC(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * n))
+    machine.fit(np.block([[gram, -gram], [-gram, gram]]), np.repeat([1.0, -1.0], n))
+    beta = np.zeros(2 * n)
+    beta[machine.support_] = np.abs(machine.dual_coef_).ravel()
+    # A point and its mirror image share one multiplier of the one-class machine.
+    alpha = (beta[:n] + beta[n:]) / beta.sum()
+    return _solution(features, nu, np.full(n, 1 / n), alpha, "libsvm (binary)", int(np.max(machine.n_iter_)))
 
 
 @METHOD.node(
@@ -180,28 +237,33 @@ def libsvm(features: FeatureMap, outlier_fraction: float) -> Solution:
     kind="closed form",
     source="section 8.3, Parzen windows",
     latex=r"\nu=1:\quad\alpha_i=\tfrac1n",
-    condition=lambda outlier_fraction: None if outlier_fraction == 1 else "the Parzen estimate is the case outlier_fraction = 1",
+    condition=lambda outlier_fraction: (
+        None if outlier_fraction == 1 else "the Parzen estimate is the case outlier_fraction = 1"
+    ),
 )
-def parzen(features: FeatureMap, outlier_fraction: float = 1.0) -> Solution:
+def parzen(features: FeatureMap, outlier_fraction: float = 1.0, weights: Any = None) -> Solution:
     """With an outlier fraction of one every multiplier is 1/n: a thresholded Parzen estimate of the density."""
-    return _solution(features, 1.0, np.full(features.n, 1 / features.n), "closed form")
+    shares = sample_shares(weights, features.n)
+    return _solution(features, 1.0, shares, shares, "closed form")
 
 
 @METHOD.node(
     "hard_margin",
     source="equation 8.31, rescaled",
     latex=r"\nu n<1:\quad\min_{w,\rho}\ \tfrac12\|w\|^2-\rho\quad\text{s.t.}\quad\langle w,\Phi(x_i)\rangle\ge\rho",
-    condition=lambda features, outlier_fraction: None if outlier_fraction * features.n < 1 else "the margin is hard only for outlier_fraction < 1/n",
+    condition=not_hard,
 )
-def hard_margin(features: FeatureMap, outlier_fraction: float = 0.0) -> Formulation:
+def hard_margin(features: FeatureMap, outlier_fraction: float = 0.0, weights: Any = None) -> Formulation:
     """Below an outlier fraction of 1/n no slack is worth its price: the supporting hyperplane of the whole sample."""
-    phi, unit = np.asarray(features.training) / features.unit, features.unit
+    shares = sample_shares(weights, features.n)
+    kept, unit = np.flatnonzero(shares), features.unit
+    phi = np.asarray(features.training)[kept] / unit
     w, rho = cp.Variable(phi.shape[1]), cp.Variable()
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 - rho), [phi @ w >= rho]),
         {"w": Quantity(w, unit), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], 0.5 / features.n),
+        read=lambda values: _reading(features, values["w"], 0.5 * least_share(weights, features.n), shares),
     )
 
 
@@ -242,6 +304,14 @@ METHOD.step(
     values=lambda solution: {"alpha": solution.values["alpha"]},
 )
 METHOD.step(
+    "reflection",
+    "dual",
+    claim="the machine on the sample is the binary nu-machine on the sample and its mirror image, through the origin",
+    equation="proposition 8.2 (i)",
+    reference="other library",
+    values=lambda solution: {"alpha": solution.values["alpha"]},
+)
+METHOD.step(
     "parzen",
     "dual",
     claim="for nu = 1 the dual has the single feasible point 1/n",
@@ -259,47 +329,116 @@ METHOD.step(
 )
 
 
+# -- D5: what holds of every solution ----------------------------------------------------------------------------------
+
+
 @METHOD.property("nu-property", source="proposition 8.3 and problems 8.4, 8.5")
-def nu_property(solution: Solution, features: FeatureMap, outlier_fraction: float) -> list[Claim]:
+def nu_property(solution: Solution, features: FeatureMap, outlier_fraction: float, weights: Any = None) -> list[Claim]:
     """Fractions of outliers and of support vectors on either side of nu; a positive offset; rho and the objective."""
     alpha, region = solution.values.get("alpha"), solution.region
     if alpha is None or not isinstance(region, HalfSpace) or solution.offset is None:
         return []
+    shares = sample_shares(weights, features.n)
     scores = np.asarray(features.training) @ region.normal
     scale = max(float(np.abs(scores).max()), np.finfo(float).tiny)
-    outliers = float((scores < region.offset - 1e-6 * scale).mean())
-    support = float((alpha > 1e-6 / (outlier_fraction * features.n)).mean())
-    slacks = np.maximum(region.offset - scores, 0).sum() / (outlier_fraction * features.n)
+    outliers = float(shares[below(scores, region.offset, 1e-6)].sum())
+    support = float(shares[alpha > 1e-6 * shares / outlier_fraction].sum())
+    slacks = float(shares @ np.maximum(region.offset - scores, 0)) / outlier_fraction
     squared = float(region.normal @ region.normal)
     exact = "a count, so exact up to rounding"
     return [
-        Claim("outliers are at most the fraction nu", outliers, outlier_fraction, "<=", 1e-9, source="proposition 8.3", because=exact),
-        Claim("support vectors are at least the fraction nu", support, min(outlier_fraction, 1.0), ">=", 1e-9, source="proposition 8.3", because=exact),
-        Claim("the offset is not negative", region.offset / scale, 0.0, ">=", 1e-7, source="problem 8.4", because="solver"),
-        Claim("the squared norm of w is twice the dual objective", squared / scale, 2 * solution.objective / scale, tolerance=1e-7, source="equation 8.41"),
-        Claim("the offset exceeds |w|^2 by the price of the slacks", region.offset / scale, (squared + slacks) / scale, tolerance=1e-6, source="equation 8.41, with slacks"),
+        Claim(
+            "outliers are at most the fraction nu",
+            outliers,
+            outlier_fraction,
+            "<=",
+            1e-9,
+            source="proposition 8.3",
+            because=exact,
+        ),
+        Claim(
+            "support vectors are at least the fraction nu",
+            support,
+            min(outlier_fraction, 1.0),
+            ">=",
+            1e-9,
+            source="proposition 8.3",
+            because=exact,
+        ),
+        Claim(
+            "the offset is not negative", region.offset / scale, 0.0, ">=", 1e-7, source="problem 8.4", because="solver"
+        ),
+        Claim(
+            "the squared norm of w is twice the dual objective",
+            squared / scale,
+            2 * solution.objective / scale,
+            tolerance=1e-7,
+            source="equation 8.41",
+        ),
+        Claim(
+            "the offset exceeds |w|^2 by the price of the slacks",
+            region.offset / scale,
+            (squared + slacks) / scale,
+            tolerance=1e-6,
+            source="equation 8.41, with slacks",
+        ),
     ]
 
 
 @METHOD.property("resistance", source="proposition 8.4")
-def resistance(solution: Solution, features: FeatureMap, outlier_fraction: float) -> list[Claim]:
+def resistance(solution: Solution, features: FeatureMap, outlier_fraction: float, weights: Any = None) -> list[Claim]:
     """An outlier that moves along w by less than its slack leaves the hyperplane where it is, up to its length."""
     region = solution.region
     if "alpha" not in solution.values or not isinstance(region, HalfSpace) or not isinstance(features, LinearFeatures):
         return []
-    phi = np.asarray(features.training)
+    phi, shares = np.asarray(features.training), sample_shares(weights, features.n)
     scores = phi @ region.normal
     length = float(region.normal @ region.normal)
-    slack = region.offset - scores
+    slack = np.where(shares > 0, region.offset - scores, 0.0)
     worst = int(slack.argmax())
     if slack[worst] <= 1e-4 * abs(region.offset) or length == 0 or features.n > 200:
         return []
     moved = phi.copy()
     moved[worst] += 0.5 * min(slack[worst] / length, 1.0) * region.normal
-    again = smo(moved @ moved.T, upper=1 / (outlier_fraction * features.n))
+    again = smo(moved @ moved.T, upper=shares / outlier_fraction)
     normal = moved.T @ again.multipliers
     cosine = float(normal @ region.normal / (np.linalg.norm(normal) * np.sqrt(length)))
-    return [Claim("the direction of w does not move with an outlier", cosine, 1.0, tolerance=1e-6, kind="algorithm", source="proposition 8.4")]
+    return [
+        Claim(
+            "the direction of w does not move with an outlier",
+            cosine,
+            1.0,
+            tolerance=1e-6,
+            kind="algorithm",
+            source="proposition 8.4",
+        )
+    ]
+
+
+@METHOD.property("leave-one-out", source="problem 8.13")
+def leave_one_out(
+    solution: Solution, features: FeatureMap, outlier_fraction: float, weights: Any = None
+) -> list[Claim]:
+    """Points that fall outside when they are left out are support vectors, so that their share bounds the error."""
+    alpha = solution.values.get("alpha")
+    upper = 1 / (outlier_fraction * features.n)
+    feasible = upper * (features.n - 1) >= 1
+    if alpha is None or solution.solver != "SMO" or not feasible or features.n > 60 or weights is not None:
+        return []
+    errors = bounds.leave_one_out_errors(span_gram(features), upper)
+    bound = bounds.leave_one_out_bound(alpha)
+    return [
+        Claim(
+            "leave-one-out errors are at most the support vectors",
+            float(errors.mean()),
+            bound,
+            "<=",
+            1e-9,
+            kind="algorithm",
+            source="problem 8.13",
+            because="a count, so exact up to rounding",
+        )
+    ]
 
 
 @METHOD.instance("blob, gaussian kernel")
@@ -307,7 +446,9 @@ def blob() -> Instance:
     """Forty points of one cloud, a tenth of them outside."""
     data = datasets.blob(n=40)
     features = KernelFeatures(data.nominal, kernels.gaussian(gamma="scale"))
-    return Instance("blob, gaussian kernel", {"features": features, "outlier_fraction": 0.1}, features.coordinates(data.novel))
+    return Instance(
+        "blob, gaussian kernel", {"features": features, "outlier_fraction": 0.1}, features.coordinates(data.novel)
+    )
 
 
 @METHOD.instance("digits, gaussian kernel")
@@ -315,7 +456,11 @@ def digits() -> Instance:
     """Images of one digit: real data with p > n directions that hardly vary."""
     data = datasets.digits(digit=0)
     features = KernelFeatures(data.nominal[:120], kernels.gaussian(gamma="scale"))
-    return Instance("digits, gaussian kernel", {"features": features, "outlier_fraction": 0.25}, features.coordinates(data.novel[:60]))
+    return Instance(
+        "digits, gaussian kernel",
+        {"features": features, "outlier_fraction": 0.25},
+        features.coordinates(data.novel[:60]),
+    )
 
 
 @METHOD.instance("breast cancer, linear kernel")
@@ -323,7 +468,32 @@ def breast_cancer() -> Instance:
     """Benign cases, whose thirty features span six orders of magnitude."""
     data = datasets.breast_cancer()
     features = LinearFeatures(data.nominal[:150])
-    return Instance("breast cancer, linear kernel", {"features": features, "outlier_fraction": 0.07}, features.coordinates(data.novel[:60]))
+    return Instance(
+        "breast cancer, linear kernel",
+        {"features": features, "outlier_fraction": 0.07},
+        features.coordinates(data.novel[:60]),
+    )
+
+
+@METHOD.instance("weighted points in units from 1e-4 to 1e4")
+def weighted() -> Instance:
+    """Columns eight orders of magnitude apart, and points that count up to five times, or not at all."""
+    data = datasets.badly_scaled(n=60)
+    features = LinearFeatures(data.nominal)
+    arguments = {"features": features, "outlier_fraction": 0.15, "weights": np.arange(60) % 6}
+    return Instance("weighted points in units from 1e-4 to 1e4", arguments, features.coordinates(data.novel))
+
+
+@METHOD.instance("duplicates, fewer points than columns")
+def repeated() -> Instance:
+    """Every point twice or thrice, in more dimensions than there are points."""
+    data = datasets.wide(n=8, dimension=20)
+    features = LinearFeatures(np.repeat(data.nominal, np.arange(8) % 2 + 2, axis=0))
+    return Instance(
+        "duplicates, fewer points than columns",
+        {"features": features, "outlier_fraction": 0.3},
+        features.coordinates(data.novel),
+    )
 
 
 @METHOD.instance("blob, Parzen")
@@ -339,4 +509,6 @@ def blob_hard() -> Instance:
     """No point may lie outside."""
     data = datasets.blob(n=30)
     features = KernelFeatures(data.nominal, kernels.gaussian(width=2.0))
-    return Instance("blob, hard margin", {"features": features, "outlier_fraction": 0.02}, features.coordinates(data.novel))
+    return Instance(
+        "blob, hard margin", {"features": features, "outlier_fraction": 0.02}, features.coordinates(data.novel)
+    )

@@ -6,7 +6,7 @@ package and the one to copy: a primal, a dual, an algorithm, and the steps betwe
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,9 +18,18 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import gram_form, quantile_interval
+from convexnovelty.modelling import (
+    gram_form,
+    least_share,
+    not_hard,
+    outlier_share,
+    quantile_interval,
+    sample_shares,
+    span_gram,
+    weights_differ,
+)
 from convexnovelty.regions import Ball, Guarantee, Interval
-from convexnovelty.validation import Array, fraction
+from convexnovelty.validation import Array
 
 METHOD = Method(
     "soft_ball",
@@ -31,7 +40,12 @@ METHOD = Method(
 )
 
 
-def soft_ball(features: FeatureMap, outlier_fraction: float, form: Literal["primal", "dual"] = "dual") -> Formulation:
+def soft_ball(
+    features: FeatureMap,
+    outlier_fraction: float,
+    form: Literal["primal", "dual"] = "dual",
+    weights: Any = None,
+) -> Formulation:
     r"""The soft ball, as its primal or its dual program.
 
     Parameters
@@ -39,10 +53,17 @@ def soft_ball(features: FeatureMap, outlier_fraction: float, form: Literal["prim
     features : LinearFeatures or KernelFeatures of n points.
     outlier_fraction : the paper's nu, in (0, 1]; below 1/n the ball holds every point.
     form : "primal" (equation 8.17, in the squared radius) or "dual" (8.18 and 8.19).
+    weights : how often each point counts, of shape (n,), at least 0; None counts each once. With their shares
+        :math:`p_i`, :math:`p_i/\nu` stands where the chapter has :math:`1/(\nu n)`.
 
     Returns
     -------
-    A formulation whose ``outlier_fraction`` can be set without compiling again. Its region is a ball.
+    A formulation whose ``outlier_fraction`` can be set without compiling again. Its region is a ball, its objective
+    8.17 or 8.18; the one is minus the other.
+
+    Raises
+    ------
+    InputError : for an outlier fraction outside of (0, 1], and for weights that are negative, not finite or all zero.
 
     Examples
     --------
@@ -53,50 +74,54 @@ def soft_ball(features: FeatureMap, outlier_fraction: float, form: Literal["prim
     """
     if form not in ("primal", "dual"):
         raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
-    return (primal if form == "primal" else dual)(features, outlier_fraction)
+    return (primal if form == "primal" else dual)(features, outlier_fraction, weights)
 
 
-def _share(value: object, name: str) -> float:
-    return fraction(value, name, one=True)
-
-
-def _reading(features: FeatureMap, center: Array, nu: float) -> Reading:
-    training = np.asarray(features.training)
-    squares = features.squared_norms() - 2 * training @ center + center @ center
+def _reading(features: FeatureMap, center: Array, nu: float, shares: Array) -> Reading:
+    kernel = isinstance(features, KernelFeatures)
+    norms = features.squared_norms() if kernel else None
+    # By the region's own formula, so that a point on the sphere is found there by whoever asks the region.
+    squares = -Ball(center, 0.0, kernel).decision_values(features.training, norms)
     # The squared radius is a quantile from above, as the offset of the one-class machine is one from below.
-    flipped = quantile_interval(-squares, nu)
+    flipped = quantile_interval(-squares, nu, shares)
     interval = Interval(max(0.0, -flipped.upper), -flipped.lower, -flipped.used)
-    outside = int((squares > interval.used + 1e-7 * max(interval.used, float(squares.max()))).sum())
-    return Reading(
-        Ball(center, interval.used, needs_norms=isinstance(features, KernelFeatures)),
-        Guarantee(
-            f"{outside} of {features.n} training points lie outside, at most the fraction {nu:.6g} of them (problem 8.8)",
-            bound=nu,
-        ),
-        interval,
-    )
+    outside = (squares > interval.used + 1e-7 * max(interval.used, float(squares.max()))) & (shares > 0)
+    if weights_differ(shares):
+        said = (
+            f"training points of {float(shares[outside].sum()):.6g} of the weight lie outside, at most the fraction "
+            f"{nu:.6g} of it (problem 8.8)"
+        )
+    else:
+        said = (
+            f"{int(outside.sum())} of {features.n} training points lie outside, at most the fraction {nu:.6g} of them "
+            f"(problem 8.8)"
+        )
+    return Reading(Ball(center, interval.used, needs_norms=kernel), Guarantee(said, bound=nu), interval)
 
 
 @METHOD.node(
     "primal",
     source="equation 8.17",
-    latex=r"\min_{R^2,\xi,c}\ R^2+\tfrac1{\nu n}\sum_i\xi_i\quad\text{s.t.}\quad\|\Phi(x_i)-c\|^2\le R^2+\xi_i,\ \xi_i\ge0,\ R^2\ge0",
+    latex=(
+        r"\min_{R^2,\xi,c}\ R^2+\tfrac1{\nu n}\sum_i\xi_i\quad\text{s.t.}\quad\|\Phi(x_i)-c\|^2\le R^2+\xi_i,\ "
+        r"\xi_i\ge0,\ R^2\ge0"
+    ),
 )
-def primal(features: FeatureMap, outlier_fraction: float) -> Formulation:
+def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Formulation:
     """The squared radius is minimised; points may lie outside at a price. It is convex in R^2, not in R."""
-    nu = Tunable("outlier_fraction", outlier_fraction, _share)
+    nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
     phi, unit, n = np.asarray(features.training) / features.unit, features.unit, features.n
     squares = features.squared_norms() / unit**2
     c, xi = cp.Variable(phi.shape[1]), cp.Variable(n, nonneg=True)
     r2, q = cp.Variable(nonneg=True), cp.Variable()
-    price = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
-    # One cone for |c|^2 instead of one a point: |x - c|^2 = k(x, x) - 2 <x, c> + q with q >= |c|^2, tight where it counts.
+    price = nu.parameter(lambda value: 1 / value, nonneg=True)
+    # One cone for |c|^2 instead of one a point: |x - c|^2 = k(x, x) - 2 <x, c> + q, q >= |c|^2, tight where it counts.
     inside = squares - 2 * (phi @ c) + q <= r2 + xi
     return Formulation(
-        cp.Problem(cp.Minimize(r2 + price * cp.sum(xi)), [inside, cp.sum_squares(c) <= q]),
+        cp.Problem(cp.Minimize(r2 + price * (shares @ xi)), [inside, cp.sum_squares(c) <= q]),
         {"c": Quantity(c, unit), "xi": Quantity(xi, unit**2), "R2": Quantity(r2, unit**2), "q": Quantity(q, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["c"], nu.value),
+        read=lambda values: _reading(features, values["c"], nu.value, shares),
         tunables={"outlier_fraction": nu},
     )
 
@@ -104,20 +129,23 @@ def primal(features: FeatureMap, outlier_fraction: float) -> Formulation:
 @METHOD.node(
     "dual",
     source="equations 8.18 and 8.19",
-    latex=r"\min_{\alpha}\ \sum_{ij}\alpha_i\alpha_jk(x_i,x_j)-\sum_i\alpha_ik(x_i,x_i)\quad\text{s.t.}\quad0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1",
+    latex=(
+        r"\min_{\alpha}\ \sum_{ij}\alpha_i\alpha_jk(x_i,x_j)-\sum_i\alpha_ik(x_i,x_i)\quad\text{s.t.}"
+        r"\quad0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1"
+    ),
 )
-def dual(features: FeatureMap, outlier_fraction: float) -> Formulation:
+def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Formulation:
     """The centre as a convex combination of the points, with the same box as the one-class machine."""
-    nu = Tunable("outlier_fraction", outlier_fraction, _share)
+    nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
     unit = features.unit
     alpha = cp.Variable(features.n, nonneg=True)
-    upper = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    price = nu.parameter(lambda value: 1 / value, nonneg=True)
     objective = gram_form(alpha, features, unit) - (features.squared_norms() / unit**2) @ alpha
     return Formulation(
-        cp.Problem(cp.Minimize(objective), [alpha <= upper, cp.sum(alpha) == 1]),
+        cp.Problem(cp.Minimize(objective), [alpha <= price * shares, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, np.asarray(features.training).T @ values["alpha"], nu.value),
+        read=lambda values: _reading(features, np.asarray(features.training).T @ values["alpha"], nu.value, shares),
         tunables={"outlier_fraction": nu},
     )
 
@@ -128,13 +156,13 @@ def dual(features: FeatureMap, outlier_fraction: float) -> Formulation:
     source="section 8.4, applied to equations 8.18 and 8.19",
     latex=r"\min_\alpha\ \tfrac12\alpha'(2K)\alpha+p'\alpha,\quad p_i=-k(x_i,x_i)",
 )
-def sequential(features: FeatureMap, outlier_fraction: float) -> Solution:
+def sequential(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Solution:
     """Sequential minimal optimisation of the dual, whose linear term is the diagonal of the Gram matrix."""
-    nu = _share(outlier_fraction, "outlier_fraction")
+    nu, shares = outlier_share(outlier_fraction, "outlier_fraction"), sample_shares(weights, features.n)
     squares = features.squared_norms()
-    result = smo(2 * features.gram, p=-squares, upper=1 / (nu * features.n))
+    result = smo(2 * span_gram(features), p=-squares, upper=shares / nu)
     center = np.asarray(features.training).T @ result.multipliers
-    reading = _reading(features, center, nu)
+    reading = _reading(features, center, nu, shares)
     return Solution(
         float(center @ center - squares @ result.multipliers),
         {"alpha": result.multipliers},
@@ -158,9 +186,32 @@ def _constant_diagonal(features: FeatureMap) -> str | None:
     latex=r"k(x,x)=\kappa_0:\quad\sum_{ij}\alpha_i\alpha_jk(x_i,x_j)-\kappa_0=2\cdot\tfrac12\alpha'K\alpha-\kappa_0",
     condition=_constant_diagonal,
 )
-def as_one_class_svm(features: FeatureMap, outlier_fraction: float) -> Formulation:
+def as_one_class_svm(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Formulation:
     """The dual of the one-class machine on the same features."""
-    return one_class_svm.one_class_svm(features, outlier_fraction, form="dual")
+    return one_class_svm.one_class_svm(features, outlier_fraction, form="dual", weights=weights)
+
+
+@METHOD.node(
+    "hard_ball",
+    source="section 8.3, balls with hard boundaries: equation 8.17 without slacks, in the radius itself",
+    latex=r"\nu n<1:\quad\min_{R,c}\ R\quad\text{s.t.}\quad\|\Phi(x_i)-c\|\le R",
+    condition=not_hard,
+)
+def hard_ball(features: FeatureMap, outlier_fraction: float = 0.0, weights: Any = None) -> Formulation:
+    """Below an outlier fraction of 1/n no slack is worth its price: the smallest ball that holds the whole sample."""
+    shares, unit = sample_shares(weights, features.n), features.unit
+    kept = np.flatnonzero(shares)
+    phi = np.asarray(features.training)[kept] / unit
+    beyond = np.sqrt(np.maximum(features.squared_norms()[kept] / unit**2 - np.einsum("ij,ij->i", phi, phi), 0.0))
+    c, R = cp.Variable(phi.shape[1]), cp.Variable()
+    # What a basis cut short does not hold of a point counts towards its distance, whatever the centre.
+    away = cp.hstack([phi - np.ones((kept.size, 1)) @ cp.reshape(c, (1, phi.shape[1]), order="F"), beyond[:, None]])
+    return Formulation(
+        cp.Problem(cp.Minimize(R), [cp.norm(away, 2, axis=1) <= R]),
+        {"c": Quantity(c, unit), "R": Quantity(R, unit)},
+        objective_unit=unit,
+        read=lambda values: _reading(features, values["c"], 0.5 * least_share(weights, features.n), shares),
+    )
 
 
 METHOD.step(
@@ -174,7 +225,9 @@ METHOD.step(
         "c": (c := np.asarray(features.training).T @ solution.values["alpha"]),
         "R2": solution.offset.used,
         "q": float(c @ c),
-        "xi": np.maximum(features.squared_norms() - 2 * np.asarray(features.training) @ c + c @ c - solution.offset.used, 0.0),
+        "xi": np.maximum(
+            features.squared_norms() - 2 * np.asarray(features.training) @ c + c @ c - solution.offset.used, 0.0
+        ),
     },
 )
 METHOD.step(
@@ -188,7 +241,9 @@ METHOD.step(
 METHOD.step(
     "one_class_svm",
     "dual",
-    claim="for constant k(x, x) the objective is twice the machine's less k(x, x), and the decision value twice its own",
+    claim=(
+        "for constant k(x, x) the objective is twice the machine's less k(x, x), and the decision value twice its own"
+    ),
     equation="section 8.3, after equation 8.21",
     reference="formulation",
     condition=_constant_diagonal,
@@ -198,20 +253,50 @@ METHOD.step(
 )
 
 
+METHOD.step(
+    "hard_ball",
+    "dual",
+    claim=(
+        "for nu n < 1 the slacks vanish: the optimum of the dual is minus the squared radius of the smallest enclosing "
+        "ball"
+    ),
+    equation="equation 8.17",
+    reference="formulation",
+    objective=lambda value: -(value**2),
+)
+
+
 @METHOD.property("nu-property", source="problem 8.8")
-def nu_property(solution: Solution, features: FeatureMap, outlier_fraction: float) -> list[Claim]:
+def nu_property(solution: Solution, features: FeatureMap, outlier_fraction: float, weights: Any = None) -> list[Claim]:
     """Fractions of outliers and of support vectors on either side of nu, for the ball."""
     alpha, region = solution.values.get("alpha"), solution.region
     if alpha is None or not isinstance(region, Ball):
         return []
+    shares = sample_shares(weights, features.n)
     values = region.decision_values(features.training, features.squared_norms())
     scale = max(region.squared_radius, float(np.abs(values).max()))
-    outliers = float((values < -1e-6 * scale).mean())
-    support = float((alpha > 1e-6 / (outlier_fraction * features.n)).mean())
+    outliers = float(shares[values < -1e-6 * scale].sum())
+    support = float(shares[alpha > 1e-6 * shares / outlier_fraction].sum())
     exact = "a count, so exact up to rounding"
     return [
-        Claim("outliers are at most the fraction nu", outliers, outlier_fraction, "<=", 1e-9, source="problem 8.8", because=exact),
-        Claim("support vectors are at least the fraction nu", support, outlier_fraction, ">=", 1e-9, source="problem 8.8", because=exact),
+        Claim(
+            "outliers are at most the fraction nu",
+            outliers,
+            outlier_fraction,
+            "<=",
+            1e-9,
+            source="problem 8.8",
+            because=exact,
+        ),
+        Claim(
+            "support vectors are at least the fraction nu",
+            support,
+            outlier_fraction,
+            ">=",
+            1e-9,
+            source="problem 8.8",
+            because=exact,
+        ),
     ]
 
 
@@ -220,7 +305,9 @@ def blob() -> Instance:
     """A kernel with constant k(x, x): the ball and the half-space coincide."""
     data = datasets.blob(n=40)
     features = KernelFeatures(data.nominal, kernels.gaussian(gamma="scale"))
-    return Instance("blob, gaussian kernel", {"features": features, "outlier_fraction": 0.1}, features.coordinates(data.novel))
+    return Instance(
+        "blob, gaussian kernel", {"features": features, "outlier_fraction": 0.1}, features.coordinates(data.novel)
+    )
 
 
 @METHOD.instance("blob, polynomial kernel")
@@ -228,7 +315,9 @@ def polynomial() -> Instance:
     """A kernel with varying k(x, x): the ball and the half-space differ."""
     data = datasets.blob(n=40)
     features = KernelFeatures(data.nominal, kernels.polynomial(degree=2, gamma=0.1, coef0=1.0))
-    return Instance("blob, polynomial kernel", {"features": features, "outlier_fraction": 0.15}, features.coordinates(data.novel))
+    return Instance(
+        "blob, polynomial kernel", {"features": features, "outlier_fraction": 0.15}, features.coordinates(data.novel)
+    )
 
 
 @METHOD.instance("breast cancer, linear kernel")
@@ -236,4 +325,26 @@ def breast_cancer() -> Instance:
     """Benign cases in their own units, six orders of magnitude apart."""
     data = datasets.breast_cancer()
     features = LinearFeatures(data.nominal[:150])
-    return Instance("breast cancer, linear kernel", {"features": features, "outlier_fraction": 0.07}, features.coordinates(data.novel[:60]))
+    return Instance(
+        "breast cancer, linear kernel",
+        {"features": features, "outlier_fraction": 0.07},
+        features.coordinates(data.novel[:60]),
+    )
+
+
+@METHOD.instance("weighted points in units from 1e-4 to 1e4")
+def weighted() -> Instance:
+    """Columns eight orders of magnitude apart, and points that count up to five times, or not at all."""
+    data = datasets.badly_scaled(n=60)
+    features = LinearFeatures(data.nominal)
+    arguments = {"features": features, "outlier_fraction": 0.15, "weights": np.arange(60) % 6}
+    return Instance("weighted points in units from 1e-4 to 1e4", arguments, features.coordinates(data.novel))
+
+
+@METHOD.instance("duplicates, fewer points than columns, hard ball")
+def repeated() -> Instance:
+    """Every point twice or thrice, in more dimensions than there are points, and none outside."""
+    data = datasets.wide(n=8, dimension=20)
+    features = LinearFeatures(np.repeat(data.nominal, np.arange(8) % 2 + 2, axis=0))
+    name = "duplicates, fewer points than columns, hard ball"
+    return Instance(name, {"features": features, "outlier_fraction": 0.04}, features.coordinates(data.novel))
