@@ -15,7 +15,7 @@ into the set first, so that radii and centres of any size may be mixed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,9 +25,10 @@ import scipy.sparse as sp
 from convexnovelty._lazy import cp
 from convexnovelty.conic import ConicProgram, ConicSolution
 from convexnovelty.errors import EmptySetError, InputError, SolverError, UnboundedSetError
+from convexnovelty.facial import applied, faces, leaves
 from convexnovelty.validation import Array
 
-__all__ = ["Counterpart", "Membership", "as_counterpart", "convex"]
+__all__ = ["Counterpart", "Membership", "as_counterpart", "compiled", "convex", "moves"]
 
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
 ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
@@ -86,13 +87,15 @@ def compiled(description: Description, size: int, name: str) -> tuple[ConicProgr
 
 
 class Membership:
-    """The set :math:`\\{v : ...\\}` of a description, found to be non-empty and bounded.
+    r"""The set :math:`\{v : ...\}` of a description, found to be non-empty and bounded.
 
     Parameters
     ----------
     description : from a CVXPY vector of length ``size`` to constraints on it; further variables may occur.
     size : length of the vector.
     name : what an error message calls the set.
+    others : descriptions of the set at other values of its numbers. Right-hand sides that differ become a CVXPY
+        parameter, which :meth:`move` sets; see :func:`moves`.
 
     Raises
     ------
@@ -100,96 +103,80 @@ class Membership:
     UnboundedSetError : the set holds a ray.
     """
 
-    def __init__(self, description: Description, size: int, name: str = "the set") -> None:
+    def __init__(
+        self, description: Description, size: int, name: str = "the set", others: Sequence[Description] = ()
+    ) -> None:
         self.size = size
         self.name = name
-        raw, self.columns = compiled(description, size, name)
-        scaled, scale = raw.equilibrated()
-        self._raw = raw
-        self._rows = scale.rows
-        self._program, self._width = scaled, scale.columns
-        self._origin = np.zeros(raw.c.size)
-        self._shift = np.zeros(raw.b.size)
-        self._settle()
-        self.parameter: cp.Parameter | None = None
-        self._varying = np.zeros(0, dtype=int)
+        self._raw, self.columns = compiled(description, size, name)
+        raws = [self._raw, *(compiled(other, size, name)[0] for other in others)]
+        scaled, scale = self._raw.equilibrated()
+        programs = [replace(scaled, b=scale.rows * raw.b) for raw in raws]
+        points = [self._inside(program) for program in programs]
+        self._bounded(scaled)
+        found = faces(programs, points, _minimiser)
+        transform, cones = applied(scaled, found)
+        # From here on the origin lies inside of the set, and the set is of size one.
+        origin = points[0]
+        A = sp.csr_array(transform @ scaled.A)
+        slack = transform @ scaled.b - A @ origin
+        reach = float(np.max(np.abs(slack), initial=0.0))
+        # A single point leaves nothing but the solver's rounding, which must not be blown up to size one.
+        reach = reach if reach >= ROUNDING else 1.0
+        self._found, self._scaled, self._entry = found, scaled, scale.rows
+        self._transform = sp.csr_array(transform @ sp.diags_array(scale.rows)) / reach
+        self._shift = A @ origin / reach
+        self._origin = scale.columns * origin
+        self._width = scale.columns * reach
+        self._program = ConicProgram(np.zeros(A.shape[1]), A, slack / reach, cones)
+        right = [self._right(raw) for raw in raws]
+        self._varying = np.flatnonzero(np.any([b != right[0] for b in right], axis=0))
+        self.parameter = cp.Parameter(self._varying.size, value=right[0][self._varying]) if self._varying.size else None
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
-        """Prove the set non-empty and bounded, and move the origin between two of its opposite ends."""
+    def _inside(self, program: ConicProgram) -> Array:
+        """A point inside the set, or the proof that there is none."""
+        for tolerance in LADDER[1:]:
+            solution = _clarabel(program, tolerance)
+            if "PrimalInfeasible" in solution.status and _proves_empty(program, solution):
+                raise EmptySetError(f"{self.name} is empty: nothing satisfies all of its constraints; relax one")
+            if solution.status == "Solved":
+                return solution.x
+        raise SolverError(f"{self.name}: no member could be found ({solution.status})", solution.status)
+
+    def _bounded(self, program: ConicProgram) -> None:
         # A generic direction and its opposite suffice: a ray that is level in it would be a coincidence of
         # probability zero.
         direction = np.random.default_rng(20).standard_normal(self.size)
-        ends = [self._end(sign * direction) for sign in (1.0, -1.0)]
-        found = [end for end in ends if end is not None]
-        if not found:
-            return
-        middle = sum(found) / len(found)
-        slack = self._program.b - self._program.A @ middle
-        reach = float(np.max(np.abs(slack), initial=0.0))
-        if reach < ROUNDING:
-            # A single point: what is left is the solver's rounding, which must not be blown up to size one.
-            reach = 1.0
-        self._shift = self._program.A @ middle / reach
-        self._origin = self._width * middle
-        self._width = self._width * reach
-        self._rows = self._rows / reach
-        self._program = replace(self._program, b=slack / reach)
-
-    def _end(self, direction: Array) -> Array | None:
-        cost = np.zeros(self._program.c.size)
-        cost[self.columns] = -direction / np.linalg.norm(direction)
-        program = replace(self._program, c=cost)
-        for tolerance in LADDER[1:]:
-            solution = _clarabel(program, tolerance)
-            if "PrimalInfeasible" in solution.status and self._proves_empty(solution):
-                raise EmptySetError(f"{self.name} is empty: nothing satisfies all of its constraints; relax one")
-            if "DualInfeasible" in solution.status and self._is_ray(solution, cost):
+        for sign in (1.0, -1.0):
+            cost = np.zeros(program.c.size)
+            cost[self.columns] = sign * direction / np.linalg.norm(direction)
+            solution = _clarabel(replace(program, c=cost), LADDER[2])
+            if "DualInfeasible" in solution.status and _is_ray(program, solution, cost):
                 raise UnboundedSetError(
                     f"{self.name} is unbounded: it holds a ray, so that a worst case over it is infinite; bound it"
                 )
-            if solution.status in ("Solved", "AlmostSolved"):
-                return solution.x
-        return None
-
-    def _proves_empty(self, solution: ConicSolution) -> bool:
-        z = solution.z
-        value = float(self._program.b @ z)
-        residual = float(np.linalg.norm(self._program.A.T @ z))
-        outside = float(np.linalg.norm(self._program.cones.violations(z, dual=True)))
-        return value < 0 and residual + outside <= CERTIFICATE * -value
-
-    def _is_ray(self, solution: ConicSolution, cost: Array) -> bool:
-        value = float(cost @ solution.x)
-        outside = float(np.linalg.norm(self._program.cones.violations(-(self._program.A @ solution.x))))
-        return value < 0 and outside <= CERTIFICATE * -value
 
     # -- a radius as a parameter -------------------------------------------------------------------------------------
 
-    def vary(self, others: list[ConicProgram]) -> bool:
-        """Make those right-hand sides a CVXPY parameter in which ``others`` (the set at other radii) differ.
-
-        Returns False, and changes nothing, where the set's matrix differs too.
-        """
-        if not all(_same_matrix(self._raw, other) for other in others):
-            return False
-        different = np.any([other.b != self._raw.b for other in others], axis=0)
-        self._varying = np.union1d(self._varying, np.flatnonzero(different)).astype(int)
-        self.parameter = cp.Parameter(max(self._varying.size, 1), value=self._moving(self._raw))
-        return True
-
     def move(self, description: Description) -> None:
-        """Give the parameter the values of the set that ``description`` now is."""
-        raw, _ = compiled(description, self.size, self.name)
-        if not _same_matrix(self._raw, raw) or np.any(np.delete(raw.b != self._raw.b, self._varying)):
-            raise InputError(f"{self.name}: this change needs the problem to be made anew")
-        if self.parameter is not None:
-            self.parameter.value = self._moving(raw)
+        """Give the parameter the values of the set that ``description`` now is.
 
-    def _moving(self, raw: ConicProgram) -> Array:
-        values = self._rows * raw.b - self._shift
-        return values[self._varying] if self._varying.size else np.zeros(1)
+        Raises InputError where the compiled program cannot follow, because its matrix or the cones in use differ.
+        """
+        raw, _ = compiled(description, self.size, self.name)
+        right = self._right(raw) if _same_matrix(self._raw, raw) else None
+        if right is None or np.any(np.delete(right != self._right(self._raw), self._varying)):
+            raise InputError(f"{self.name}: this change needs the problem to be made anew")
+        program = replace(self._scaled, b=self._entry * raw.b)
+        if any(leaves(program, face, _minimiser) for face in self._found):
+            raise InputError(f"{self.name}: at these numbers the set has directions that the compiled problem left out")
+        if self.parameter is not None:
+            self.parameter.value = right[self._varying]
+
+    def _right(self, raw: ConicProgram) -> Array:
+        return np.asarray(self._transform @ raw.b - self._shift)
 
     # -- its support function ----------------------------------------------------------------------------------------
 
@@ -220,7 +207,7 @@ class Membership:
         fixed = program.b.copy()
         fixed[self._varying] = 0.0
         value = (self.centre / unit) @ w + fixed @ z
-        if self._varying.size and self.parameter is not None:
+        if self.parameter is not None:
             value = value + self.parameter @ z[self._varying]
         constraints = [pull[self.columns] @ z == cp.multiply(self.widths / unit, w)]
         if inner.size:
@@ -278,6 +265,35 @@ class Membership:
 
 def _clarabel(program: ConicProgram, tolerance: float) -> ConicSolution:
     return program.solve(tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance, max_iter=200)
+
+
+def _minimiser(program: ConicProgram) -> Array | None:
+    for tolerance in LADDER[:3]:
+        solution = _clarabel(program, tolerance)
+        if solution.status == "Solved":
+            return solution.x
+    return None
+
+
+def _proves_empty(program: ConicProgram, solution: ConicSolution) -> bool:
+    """Whether a multiplier shows by our own arithmetic that no point is feasible: A'z = 0, z in K*, b'z < 0."""
+    value = float(program.b @ solution.z)
+    residual = float(np.linalg.norm(program.A.T @ solution.z))
+    outside = float(np.linalg.norm(program.cones.violations(solution.z, dual=True)))
+    return value < 0 and residual + outside <= CERTIFICATE * -value
+
+
+def _is_ray(program: ConicProgram, solution: ConicSolution, cost: Array) -> bool:
+    """Whether a direction keeps every feasible point feasible for ever: -Ax in K, c'x < 0."""
+    value = float(cost @ solution.x)
+    outside = float(np.linalg.norm(program.cones.violations(-(program.A @ solution.x))))
+    return value < 0 and outside <= CERTIFICATE * -value
+
+
+def moves(description: Description, others: Sequence[Description], size: int, name: str) -> bool:
+    """Whether the set and the others differ in their right-hand sides alone, so that a parameter can follow."""
+    first, _ = compiled(description, size, name)
+    return all(_same_matrix(first, compiled(other, size, name)[0]) for other in others)
 
 
 def _same_matrix(one: ConicProgram, other: ConicProgram) -> bool:

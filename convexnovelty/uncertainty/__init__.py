@@ -14,6 +14,7 @@ from typing import Any
 from convexnovelty import enrolment
 from convexnovelty.cones import svec
 from convexnovelty.errors import EnrolmentError
+from convexnovelty.uncertainty.adversary import Adversary, Worst, adversary, worst_member
 from convexnovelty.uncertainty.base import (
     Counterpart,
     CovarianceSet,
@@ -27,22 +28,15 @@ from convexnovelty.uncertainty.base import (
     scaled,
 )
 from convexnovelty.uncertainty.composite import Composite
-from convexnovelty.uncertainty.derived import (
-    Adversary,
-    Worst,
-    adversary,
-    derived_deviation,
-    derived_loss,
-    derived_support,
+from convexnovelty.uncertainty.counterparts import (
     evaluate_deviation,
     evaluate_loss,
     evaluate_support,
-    membership_of,
     support,
     worst_deviation,
     worst_loss,
-    worst_member,
 )
+from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support, membership_of
 from convexnovelty.uncertainty.product import as_moment_set
 
 _BASES = (UncertaintySet, CovarianceSet, MeanSet, MomentSet, PointSet, Composite)
@@ -53,10 +47,19 @@ def _walk() -> dict[str, type[UncertaintySet]]:
     found: dict[str, type[UncertaintySet]] = {}
     for entry in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{entry.name}")
-        for name, item in vars(module).items():
-            own = inspect.isclass(item) and issubclass(item, UncertaintySet) and item.__module__ == module.__name__
-            if own and item not in _BASES and not name.startswith("_"):
-                found[name] = item
+        own = {
+            name: item
+            for name, item in vars(module).items()
+            if inspect.isclass(item) and issubclass(item, UncertaintySet) and item.__module__ == module.__name__
+            if item not in _BASES and not name.startswith("_")
+        }
+        excused = bool(getattr(module, "ENROLS_NOTHING", ""))
+        if bool(own) == excused:
+            raise EnrolmentError(
+                f"{module.__name__}: the file defines {', '.join(own) or 'no set'} and "
+                f"{'says' if excused else 'does not say'} ENROLS_NOTHING; every other file of the folder holds a set"
+            )
+        found |= own
     return found
 
 
@@ -128,7 +131,8 @@ def of_family(takes: str) -> list[type[UncertaintySet]]:
             kind.examples()
         except TypeError as error:
             raise EnrolmentError(
-                f"{kind.__name__}: no example could be made ({error}); give the constructor defaults or write the classmethod examples()"
+                f"{kind.__name__}: no example could be made ({error}); give the constructor defaults "
+                "or write the classmethod examples()"
             ) from error
     return chosen
 

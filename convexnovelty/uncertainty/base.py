@@ -33,6 +33,8 @@ __all__ = [
     "scaled",
 ]
 
+ENROLS_NOTHING = "what every set is made of"
+
 Exactness = Literal["exact", "conservative"]
 Transform = Callable[[float], float]
 
@@ -210,10 +212,16 @@ class UncertaintySet:
         Raises InputError, and changes nothing, where the value is refused.
         """
         changed = self.replaced(**{name: value})
-        self._assign(name, value)
-        if self._tuner is not None:
-            for follow in self._tuner.watchers.get(name, []):
+        followers = self._tuner.watchers.get(name, []) if self._tuner is not None else []
+        try:
+            for follow in followers:
                 follow(changed)
+        except InputError:
+            before = self._copy(_tuner=None)
+            for follow in followers:
+                follow(before)
+            raise
+        self._assign(name, value)
 
     def _assign(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, _like(vars(self)[name], value, name))

@@ -9,6 +9,8 @@ from convexnovelty.uncertainty.base import Tunable, UncertaintySet, _Tuner
 
 __all__ = ["Composite"]
 
+ENROLS_NOTHING = "the base of sets that are made of sets"
+
 
 class Composite(UncertaintySet):
     """A set whose attributes named in ``part_names`` are sets.

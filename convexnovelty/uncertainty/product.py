@@ -22,6 +22,7 @@ from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
+from convexnovelty.uncertainty.tools import listed
 from convexnovelty.validation import Array
 
 __all__ = ["Product", "as_moment_set"]
@@ -64,13 +65,13 @@ class Product(Composite, MomentSet):
     def membership(self, m: cp.Expression, S: cp.Expression) -> list[Any]:
         """Both memberships, and the covariance is one."""
         of_mean = self.means.membership(m, S) if self.means.uses_covariance else self.means.membership(m)
-        return [*_listed(of_mean), *_listed(self.covariances.membership(S)), S >> 0]
+        return [*listed(of_mean), *listed(self.covariances.membership(S)), S >> 0]
 
     # Each part has a counterpart of its own, closed or derived; None where the parts hang together in an unknown way.
 
     def worst_loss(self, a: cp.Expression, kappa: Any) -> Counterpart | None:
         """The sum of the parts' worst cases."""
-        from convexnovelty.uncertainty.derived import support, worst_deviation
+        from convexnovelty.uncertainty.counterparts import support, worst_deviation
 
         nu = self.means.deviations
         if nu is None and self.means.uses_covariance:
@@ -86,7 +87,7 @@ class Product(Composite, MomentSet):
 
     def worst_deviation(self, a: cp.Expression) -> Counterpart | None:
         """The covariances' own."""
-        from convexnovelty.uncertainty.derived import worst_deviation
+        from convexnovelty.uncertainty.counterparts import worst_deviation
 
         return worst_deviation(self.covariances, a) if self._separate else None
 
@@ -131,7 +132,3 @@ def as_moment_set(uncertainty: UncertaintySet | None) -> MomentSet:
         f"uncertainty: {uncertainty!r} was found; give a set of means, of covariances or of both "
         "(MeanSet, CovarianceSet, MomentSet), since this method knows moments and no single points"
     )
-
-
-def _listed(constraints: Any) -> list[Any]:
-    return list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]

@@ -8,9 +8,38 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
-from convexnovelty.validation import Array
+from convexnovelty.errors import InputError
+from convexnovelty.validation import Array, vector
 
-__all__ = ["direction", "dual_vector", "norm", "p_norm", "random_symmetric", "semidefinite_step", "square_root"]
+__all__ = [
+    "as_expression",
+    "direction",
+    "dual_vector",
+    "listed",
+    "norm",
+    "p_norm",
+    "random_symmetric",
+    "semidefinite_step",
+    "square_root",
+]
+
+
+ENROLS_NOTHING = "tools of the sets"
+
+
+def as_expression(a: Any, name: str = "a") -> Any:
+    """``a`` as a CVXPY expression of shape (p,)."""
+    made = a if isinstance(a, cp.Expression) else cp.Constant(vector(a, name))
+    if made.ndim == 1:
+        return made
+    if made.size == max(made.shape, default=0):
+        return cp.reshape(made, (made.size,), order="F")
+    raise InputError(f"{name}: shape {made.shape} was found; give a vector")
+
+
+def listed(constraints: Any) -> list[Any]:
+    """What a membership returned, one constraint or several, as a list."""
+    return list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
 
 
 def direction(a: Array) -> Array:

@@ -1,0 +1,168 @@
+r"""Facial reduction: cones of a program that hold no interior point are replaced by the face that is in use.
+
+Where every feasible slack of a semidefinite cone is singular in the same directions (a covariance bounded by a singular
+one, a ball of radius zero), the dual of the program need not be attained and interior-point methods lose half of
+their digits. The slack of a point in the relative interior shows the candidate directions; a second program proves
+that no feasible point leaves them; then the cone is replaced by a smaller one and linear equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from convexnovelty.cones import Block, Cones, smat, svec, svec_map
+from convexnovelty.conic import ConicProgram
+from convexnovelty.validation import Array
+
+__all__ = ["Face", "applied", "faces"]
+
+CANDIDATE = 1e-6  # share of the size of the slack below which an eigenvalue may be zero for all feasible points
+ZERO = 1e-9  # what is left of a slack that is zero, in a program that was scaled to size one
+
+Minimise = Callable[[ConicProgram], Array | None]
+
+
+@dataclass(frozen=True)
+class Face:
+    """A block's rows in terms of its old ones: equations, nonnegative numbers and a smaller semidefinite cone.
+
+    ``exposing`` is the multiplier whose product with every feasible slack is zero.
+    """
+
+    block: Block
+    exposing: Array
+    equations: sp.csr_array
+    nonnegative: sp.csr_array
+    semidefinite: sp.csr_array
+    order: int
+
+
+def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: Minimise) -> list[Face]:
+    """Faces that hold the slacks of all the programs, which differ in their right-hand sides alone.
+
+    ``points`` are feasible, as far inside as may be; ``minimise`` solves a program or returns None.
+    """
+    found = []
+    first = programs[0]
+    for block in first.blocks:
+        if block.kind not in ("semidefinite", "second_order"):
+            continue
+        slacks = [p.b[block.rows] - p.A[block.rows] @ x for p, x in zip(programs, points, strict=True)]
+        slack = np.asarray(sum(slacks)) / len(slacks)
+        for _ in range(block.rows.stop - block.rows.start):
+            face = _candidate(block, slack)
+            if face is None:
+                break
+            furthest = [_furthest(p, face, minimise) for p in programs]
+            proved = [value <= ZERO for value, _ in furthest]
+            if all(proved):
+                found.append(face)
+                break
+            moved = [s for (_, s), done in zip(furthest, proved, strict=True) if not done]
+            if any(s is None for s in moved):
+                break
+            slack = (slack + np.asarray(sum(s for s in moved if s is not None)) / len(moved)) / 2
+    return found
+
+
+def leaves(program: ConicProgram, face: Face, minimise: Minimise) -> bool:
+    """Whether some feasible slack of a program lies outside of a face of its cones."""
+    return not _furthest(program, face, minimise)[0] <= ZERO
+
+
+def _candidate(block: Block, slack: Array) -> Face | None:
+    rows = slack.size
+    nothing = sp.csr_array((0, rows))
+    if block.kind == "second_order":
+        length = float(np.linalg.norm(slack[1:]))
+        if slack[0] - length > CANDIDATE * max(slack[0], CANDIDATE):
+            return None
+        if slack[0] <= CANDIDATE:
+            exposing = np.eye(rows)[0]
+            return Face(block, exposing, sp.eye_array(rows, format="csr"), nothing, nothing, 0)
+        axis = slack[1:] / length
+        equations = sp.csr_array(np.hstack([-axis[:, None], np.eye(rows - 1)]))
+        return Face(block, np.concatenate([[1.0], -axis]), equations, sp.csr_array(np.eye(rows)[:1]), nothing, 0)
+    values, vectors = np.linalg.eigh(smat(slack, block.parameter))
+    used = values > CANDIDATE * max(float(values[-1]), CANDIDATE)
+    if used.all():
+        return None
+    Q, N = vectors[:, used], vectors[:, ~used]
+    whole = svec_map(block.parameter)
+    mixed = sp.csr_array(sp.kron(sp.csr_array(Q.T), sp.csr_array(N.T)) @ whole)
+    return Face(
+        block,
+        svec(N @ N.T),
+        sp.csr_array(sp.vstack([mixed, _congruence(N)])),
+        nothing,
+        _congruence(Q) if Q.size else nothing,
+        Q.shape[1],
+    )
+
+
+def _congruence(Q: Array) -> sp.csr_array:
+    r"""The matrix of :math:`\mathrm{svec}(X) \mapsto \mathrm{svec}(Q'XQ)`."""
+    factor = sp.csr_array(Q.T)
+    return sp.csr_array(svec_map(Q.shape[1]).T @ sp.kron(factor, factor) @ svec_map(Q.shape[0]))
+
+
+def _furthest(program: ConicProgram, face: Face, minimise: Minimise) -> tuple[float, Array | None]:
+    """The largest product of a feasible slack with the exposing multiplier, and that slack."""
+    part = program.A[face.block.rows]
+    x = minimise(replace(program, c=np.asarray(part.T @ face.exposing)))
+    if x is None:
+        return float("inf"), None
+    slack = program.b[face.block.rows] - part @ x
+    return float(face.exposing @ slack), slack
+
+
+def applied(program: ConicProgram, found: Sequence[Face]) -> tuple[sp.csr_array, Cones]:
+    """The rows of the reduced program as combinations of the old ones, and its cones."""
+    if not found:
+        return sp.eye_array(program.b.size, format="csr"), program.cones
+    by_start = {face.block.rows.start: face for face in found}
+    identity = sp.eye_array(program.b.size, format="csr")
+    parts: dict[str, list[sp.csr_array]] = {kind: [] for kind in KINDS}
+    orders: dict[str, list[tuple[int, ...]]] = {kind: [] for kind in KINDS}
+    for block in program.blocks:
+        own = identity[block.rows]
+        face = by_start.get(block.rows.start)
+        if face is None:
+            parts[block.kind].append(own)
+            orders[block.kind].append(block.parameter)
+            continue
+        parts["zero"].append(face.equations @ own)
+        if face.nonnegative.shape[0]:
+            parts["nonnegative"].append(face.nonnegative @ own)
+        if face.order:
+            parts["semidefinite"].append(face.semidefinite @ own)
+            orders["semidefinite"].append(face.order)  # type: ignore[arg-type]
+    if parts["zero"]:
+        equations = sp.csr_array(sp.vstack(parts["zero"]))
+        parts["zero"] = [equations[_independent(equations @ program.A)]]
+    rows = [part for kind in KINDS for part in parts[kind]]
+    cones = Cones(
+        sum(part.shape[0] for part in parts["zero"]),
+        sum(part.shape[0] for part in parts["nonnegative"]),
+        tuple(orders["second_order"]),  # type: ignore[arg-type]
+        tuple(orders["semidefinite"]),  # type: ignore[arg-type]
+        len(orders["exponential"]),
+        tuple(orders["power"]),  # type: ignore[arg-type]
+    )
+    return sp.csr_array(sp.vstack(rows)), cones
+
+
+KINDS = ("zero", "nonnegative", "second_order", "semidefinite", "exponential", "power")
+
+
+def _independent(matrix: sp.csr_array) -> Array:
+    """Indices of rows that span all rows: equations that faces repeat would leave the multipliers undetermined."""
+    _, triangle, order = scipy.linalg.qr(matrix.toarray().T, mode="economic", pivoting=True)
+    sizes = np.abs(np.diag(triangle))
+    rank = int(np.count_nonzero(sizes > 1e-10 * max(float(sizes.max(initial=0.0)), 1e-300)))
+    return np.sort(order[:rank])

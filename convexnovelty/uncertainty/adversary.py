@@ -1,0 +1,95 @@
+"""The adversary: worst members found within the membership, which owe nothing to any counterpart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from convexnovelty.cones import smat, svec
+from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, UncertaintySet
+from convexnovelty.uncertainty.derived import membership_of
+from convexnovelty.uncertainty.product import Product
+from convexnovelty.validation import nonnegative, vector
+
+__all__ = ["Adversary", "Worst", "adversary", "worst_member"]
+
+ENROLS_NOTHING = "the adversary of every set"
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst case that an adversary found: its value and the member, a point, a mean, a covariance or a pair."""
+
+    value: float
+    member: Any
+
+
+class Adversary:
+    """Worst members of a centred set by maximising over its membership, compiled once and asked many times.
+
+    It never sees a counterpart: a value from here is reached by a member, so it bounds the supremum from below as the
+    counterpart bounds it from above.
+    """
+
+    def __init__(self, uncertainty: UncertaintySet) -> None:
+        self.uncertainty = uncertainty
+        # Mean and covariance that do not know of each other are attacked one by one.
+        self._split = isinstance(uncertainty, Product) and not uncertainty.means.uses_covariance
+        if isinstance(uncertainty, Product) and self._split:
+            self._means, self._spread = Adversary(uncertainty.means), Adversary(uncertainty.covariances)
+        else:
+            self._membership = membership_of(uncertainty._copy(_tuner=None))
+
+    def __call__(self, a: Any, kappa: float | None = None) -> Worst:
+        """The worst case for the direction ``a``; for joint sets of moments also at ``kappa``."""
+        a = vector(a, "a")
+        size = float(np.abs(a).max()) or 1.0
+        d, p = a / size, a.size
+        if isinstance(self.uncertainty, MomentSet):
+            kappa = nonnegative(1.0 if kappa is None else kappa, "kappa")
+            if self._split:
+                shift, spread = self._means(a), self._spread(a)
+                return Worst(shift.value + kappa * spread.value, (shift.member, spread.member))
+            w = np.concatenate([d, np.zeros(p * (p + 1) // 2)])
+            _, v = self._membership.maximise(w, np.concatenate([np.zeros(p), svec(np.outer(d, d))]), kappa)
+            m, S = v[:p], smat(v[p:], p)
+            return Worst(float(a @ m + kappa * np.sqrt(max(float(a @ S @ a), 0.0))), (m, S))
+        if isinstance(self.uncertainty, CovarianceSet):
+            _, v = self._membership.maximise(svec(np.outer(d, d)))
+            S = smat(v, p)
+            return Worst(float(np.sqrt(max(float(a @ S @ a), 0.0))), S)
+        _, v = self._membership.maximise(d)
+        return Worst(float(a @ v), v)
+
+
+    def deviation(self, a: Any) -> Worst:
+        r"""The pair (or covariance) with the largest :math:`\sqrt{a'Sa}`, whatever its mean."""
+        if isinstance(self.uncertainty, CovarianceSet):
+            return self(a)
+        a = vector(a, "a")
+        if self._split:
+            spread = self._spread(a)
+            return Worst(spread.value, (self._means(a).member, spread.member))
+        p, d = a.size, a / (float(np.abs(a).max()) or 1.0)
+        _, v = self._membership.maximise(np.concatenate([np.zeros(p), svec(np.outer(d, d))]))
+        m, S = v[:p], smat(v[p:], p)
+        return Worst(float(np.sqrt(max(float(a @ S @ a), 0.0))), (m, S))
+
+
+def adversary(uncertainty: UncertaintySet, a: Any, kappa: float | None = None) -> Worst:
+    """The worst case of a centred set by :class:`Adversary`, for one direction."""
+    return Adversary(uncertainty)(a, kappa)
+
+
+def worst_member(uncertainty: UncertaintySet, a: Any, kappa: float | None = None) -> Any:
+    """A member that attains the worst case: the class's own if it names one, else the adversary's."""
+    a = vector(a, "a")
+    if isinstance(uncertainty, MomentSet):
+        named: Any = uncertainty.worst_member(a, nonnegative(1.0 if kappa is None else kappa, "kappa"))
+    elif isinstance(uncertainty, MeanSet):
+        named = uncertainty.worst_member(a, uncertainty.covariance)
+    else:
+        named = uncertainty.worst_member(a)  # type: ignore[attr-defined]
+    return adversary(uncertainty, a, kappa).member if named is None else named

@@ -1,0 +1,143 @@
+"""What every method calls: the counterpart of a worst case, by the closed form of its class or derived."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+
+from convexnovelty import solvers
+from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError, SolverError
+from convexnovelty.membership import Counterpart, as_counterpart
+from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support
+from convexnovelty.uncertainty.product import Product, as_moment_set
+from convexnovelty.uncertainty.tools import as_expression
+from convexnovelty.validation import nonnegative, vector
+
+__all__ = [
+    "evaluate",
+    "evaluate_deviation",
+    "evaluate_loss",
+    "evaluate_support",
+    "support",
+    "worst_deviation",
+    "worst_loss",
+]
+
+ENROLS_NOTHING = "the functions that methods call"
+
+Route = Literal["best", "closed", "derived"] | None
+
+
+def worst_loss(uncertainty: UncertaintySet | None, a: Any, kappa: Any, route: Route = "best") -> Counterpart:
+    r"""The counterpart of :math:`\sup_{(m,S)\in U} m'a + \kappa\sqrt{a'Sa}`.
+
+    Parameters
+    ----------
+    uncertainty : a centred set of moments.
+    a : any affine CVXPY expression, or an array, of shape (p,).
+    kappa : a nonnegative number or CVXPY parameter.
+    route : "best" (or None) takes the class's closed form if it has one; "derived" uses the membership alone;
+        "closed" refuses to derive.
+    """
+    pair, a, kappa = as_moment_set(uncertainty), as_expression(a), _factor(kappa)
+    if route == "derived":
+        if isinstance(pair, Product) and not pair.means.uses_covariance:
+            # Mean and covariance do not know of each other: two small programs instead of one in the product.
+            shift, spread = derived_support(pair.means, a), derived_deviation(pair.covariances, a)
+            return Counterpart(shift.value + kappa * spread.value, [*shift.constraints, *spread.constraints])
+        return derived_loss(pair, a, kappa)
+    return _closed_or(pair, pair.worst_loss(a, kappa), route, lambda: derived_loss(pair, a, kappa))
+
+
+def worst_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "best") -> Counterpart:
+    r"""The counterpart of :math:`\sup_{S} \sqrt{a'Sa}` over a set of covariances, or those of a joint set."""
+    given = as_moment_set(uncertainty) if not isinstance(uncertainty, CovarianceSet) else uncertainty
+    a = as_expression(a)
+    if route == "derived":
+        if isinstance(given, Product) and not given.means.uses_covariance:
+            given = given.covariances
+        return derived_deviation(given, a)
+    return _closed_or(given, given.worst_deviation(a), route, lambda: derived_deviation(given, a))
+
+
+def support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> Counterpart:
+    r"""The counterpart of :math:`\sup_{u\in U} w'u` over a set of points, or of means that stand alone."""
+    w = as_expression(w, "w")
+    if isinstance(uncertainty, PointSet) and uncertainty._center is None:
+        uncertainty = uncertainty.centred(np.zeros(w.size))
+    if route == "derived":
+        return derived_support(uncertainty, w)
+    return _closed_or(uncertainty, uncertainty.support(w), route, lambda: derived_support(uncertainty, w))
+
+
+def _closed_or(uncertainty: UncertaintySet, closed: Any, route: Route, derive: Any) -> Counterpart:
+    if closed is not None:
+        return as_counterpart(closed)
+    if route == "closed":
+        raise InputError(f"{uncertainty!r}: the class gives no closed form; use route='derived'")
+    made: Counterpart = derive()
+    return made
+
+
+def _factor(kappa: Any) -> Any:
+    """Kappa as it may stand before a convex expression: a nonnegative number, or a parameter that is declared so."""
+    if isinstance(kappa, cp.Expression):
+        if not kappa.is_nonneg():
+            raise InputError(f"kappa: {kappa} may be negative; declare the parameter with nonneg=True")
+        return kappa
+    return nonnegative(kappa, "kappa")
+
+
+# -- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def evaluate(counterpart: Counterpart, unit: float = 1.0) -> float:
+    """The value of a counterpart whose only variables are its own: with inner variables it has no value until it is
+    minimised. ``unit`` is its expected size, since solvers know absolute tolerances."""
+    if not counterpart.constraints and not counterpart.value.variables():
+        return float(np.asarray(counterpart.value.value))
+    problem = cp.Problem(cp.Minimize(counterpart.value / unit), counterpart.constraints)
+    for options in solvers.profile().ladder:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # an inaccurate rung is followed by the next one
+                problem.solve(solver=solvers.DEFAULT_SOLVER, warm_start=False, **options)
+        except cp.SolverError:
+            continue
+        if problem.status == cp.OPTIMAL:
+            return unit * float(np.asarray(problem.value))
+    raise SolverError(f"counterpart: it could not be minimised (status {problem.status})", str(problem.status))
+
+
+def _size(uncertainty: Any) -> float:
+    """The size of a set's members, as far as its centre shows it."""
+    if isinstance(uncertainty, PointSet):
+        return float(np.max(np.abs(uncertainty.center), initial=0.0)) or 1.0
+    return max(float(np.max(np.abs(uncertainty.mean), initial=0.0)), float(uncertainty.unit)) or 1.0
+
+
+def evaluate_loss(uncertainty: UncertaintySet | None, a: Any, kappa: float, route: Route = "best") -> float:
+    """The number that :func:`worst_loss` stands for at a fixed ``a``."""
+    a = vector(a, "a")
+    size = float(np.linalg.norm(a)) or 1.0
+    return size * evaluate(worst_loss(uncertainty, a / size, kappa, route), _size(uncertainty))
+
+
+def evaluate_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "best") -> float:
+    """The number that :func:`worst_deviation` stands for at a fixed ``a``."""
+    a = vector(a, "a")
+    size = float(np.linalg.norm(a)) or 1.0
+    return size * evaluate(worst_deviation(uncertainty, a / size, route), float(getattr(uncertainty, "unit", 1.0)))
+
+
+def evaluate_support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> float:
+    """The number that :func:`support` stands for at a fixed ``w``."""
+    w = vector(w, "w")
+    size = float(np.linalg.norm(w)) or 1.0
+    if isinstance(uncertainty, PointSet) and uncertainty._center is None:
+        uncertainty = uncertainty.centred(np.zeros(w.size))
+    return size * evaluate(support(uncertainty, w / size, route), _size(uncertainty))

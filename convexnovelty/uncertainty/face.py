@@ -1,0 +1,84 @@
+"""The directions in which the covariances of a set vary at all, and coordinates in which they are of size one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from convexnovelty.cones import smat, svec
+from convexnovelty.errors import InputError
+from convexnovelty.membership import Membership
+from convexnovelty.validation import Array
+
+__all__ = ["Face"]
+
+ENROLS_NOTHING = "a tool of the derived counterparts"
+
+NULL = 1e-9  # share of the largest eigenvalue of a correlation matrix below which a direction may be a null direction
+FLOOR = 1e-6  # the smallest deviation of a coordinate, as a share of the largest, that it is scaled by
+
+
+@dataclass(frozen=True)
+class Face:
+    r"""Coordinates :math:`y = \mathrm{down}\,a` of the part of a direction that the set's covariances see.
+
+    Where all members share a null direction (n < p, or kernel coordinates of a centred sample) the lift of a derived
+    counterpart would attain its minimum only in the limit, and solvers lose half of their digits. The null directions
+    are left out of it, and ``slack`` bounds the deviation that the members could still have there, which is of the
+    size of rounding: :math:`\sqrt{a'Sa} \le \sqrt{y'S_r y} + \mathrm{slack}\,\|\mathrm{rest}\,a\|` with
+    :math:`S_r = \mathrm{up}'\,S\,\mathrm{up}`.
+    """
+
+    down: Array
+    up: Array
+    rest: Array
+    probe: Array
+    slack: float
+    unit: float
+
+    @classmethod
+    def of(cls, memberships: Sequence[Membership], dimension: int) -> Face:
+        """The face that holds the covariances of all the sets given; for a set of pairs they come last."""
+        triangle = dimension * (dimension + 1) // 2
+        member = sum(smat(each.centre[-triangle:], dimension) for each in memberships) / len(memberships)
+        width = max(float(np.max(each.widths[-triangle:])) for each in memberships)
+        unit = float(np.sqrt(max(float(np.max(np.diag(member))), 0.0) or width)) or 1.0
+        spread = np.maximum(np.sqrt(np.maximum(np.diag(member), 0.0)), FLOOR * unit)
+        correlation = member / np.outer(spread, spread)
+        for _ in range(dimension + 1):
+            values, vectors = np.linalg.eigh(correlation)
+            seen = values > NULL * max(float(values[-1]), 1.0)
+            probe = (vectors[:, ~seen] / spread[:, None]).T
+            found = [_largest(each, probe) for each in memberships] if probe.size else []
+            slack, worst = max(found, key=lambda pair: pair[0]) if found else (0.0, np.zeros(0))
+            if slack <= NULL:
+                break
+            # Some member does vary in a direction that the first ones left alone.
+            extra = smat(worst[-triangle:], dimension) / np.outer(spread, spread)
+            correlation = (correlation + extra / max(float(np.trace(extra)), 1.0)) / 2
+        scale = spread / unit
+        axes = vectors[:, seen]
+        return cls(
+            down=(axes * scale[:, None]).T,
+            up=axes / scale[:, None],
+            rest=(vectors[:, ~seen] * spread[:, None]).T,
+            probe=probe,
+            slack=float(np.sqrt(max(slack, 0.0))),
+            unit=unit,
+        )
+
+    def require(self, membership: Membership) -> None:
+        """Raise InputError when the covariances of a set leave the face: the problem is then to be made anew."""
+        if not self.rest.size:
+            return
+        if _largest(membership, self.probe)[0] > max(NULL, self.slack**2):
+            raise InputError(f"{membership.name}: its covariances have directions that the compiled problem left out")
+
+
+def _largest(membership: Membership, probe: Array) -> tuple[float, Array]:
+    r"""The member with the largest :math:`\mathrm{tr}(BSB')` for the rows of ``probe``, :math:`B`."""
+    triangle = svec(probe.T @ probe)
+    weights = np.concatenate([np.zeros(membership.size - triangle.size), triangle])
+    return membership.maximise(weights)
