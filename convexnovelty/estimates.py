@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from convexnovelty.covariances import EPS, leading
+from convexnovelty.covariances import EPS, leading, spectrum
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, nonnegative, points, vector
 
@@ -62,7 +62,9 @@ def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int |
     if representation == "dense":
         scatter = sparse_product(Y, w) - total * np.outer(rest, rest) if sparse else Y.T @ Y
         return Estimate(mean, loadings, specific, scatter / divisor), total
-    count = min(Y.shape) if rank is None else min(rank + 1, *Y.shape)
+    if rank is None:
+        return Estimate(mean, _all_axes(Y, rest, w, variances) / np.sqrt(divisor), specific, None), total
+    count = min(rank + 1, *Y.shape)
     if sparse:
         values, axes = leading_axes(Y, rest, w, count)
     else:
@@ -70,6 +72,20 @@ def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int |
     loadings, following = leading(values / np.sqrt(divisor), axes, rank)
     loadings[:, variances == 0] = 0.0
     return Estimate(mean, loadings, specific + following, None), total
+
+
+def _all_axes(Y: Any, mean: Array, weights: Array, variances: Array) -> Array:
+    """Rows F with F'F the whole scatter matrix: the centred points themselves, or fewer if there are more than p."""
+    n, p = Y.shape
+    if isinstance(Y, np.ndarray):
+        rows = Y if n <= p else np.asarray(np.linalg.qr(Y, mode="r"))
+    elif n <= p:
+        rows = (Y.toarray() - mean) * np.sqrt(weights)[:, None]
+    else:
+        scale, sigma, axes = spectrum(sparse_product(Y, weights) - weights.sum() * np.outer(mean, mean))
+        rows = sigma[:, None] * axes * scale
+    rows[:, variances == 0] = 0.0
+    return np.asarray(rows[rows.any(axis=1)])
 
 
 def nonnegative_vector(values: Any, name: str, size: int) -> Array:
@@ -154,10 +170,8 @@ def sparse_scatter(X: Any, weights: Array) -> tuple[Array, Array, Any, Array]:
     lengths[far + 1] = n
     shift = csc_array((np.repeat(mean[far], n), np.tile(np.arange(n), far.size), np.cumsum(lengths)), shape=(n, p))
     shifted = csc_array(X - shift)
-    rest = mean.copy()
-    rest[far] = 0.0
     shifted.data[np.repeat(variances == 0.0, np.diff(shifted.indptr))] = 0.0
-    return mean, variances, shifted, rest
+    return mean, variances, shifted, np.asarray(shifted.T @ weights) / total
 
 
 def _constant(mean: Array, variances: Array) -> Any:

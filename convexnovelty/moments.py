@@ -98,12 +98,12 @@ class Moments:
 
         Parameters
         ----------
-        X : (n, p) points, dense or scipy sparse. Sparse points are never expanded; a dense covariance of them is p x p.
-            A single row has covariance zero.
+        X : (n, p) points, dense or scipy sparse. Of sparse points nothing is expanded but the answer: a dense
+            covariance is p x p, low rank without ``rank`` is min(n, p) x p. A single row has covariance zero.
         weights : (n,) not negative; weight 2 counts as two equal rows, weight 0 as none.
         representation : "dense" (the default), "diagonal" (variances only), or "low_rank".
         rank : the number k of factors, implies "low_rank": S ~ F'F + s I, where F holds the k leading axes and s is
-            the next eigenvalue of S, so that w'F'Fw <= w'Sw <= w'(F'F + s I)w for every w. None keeps all axes.
+            the next eigenvalue of S, so that w'F'Fw <= w'Sw <= w'(F'F + s I)w for every w. None represents S exactly.
 
         Raises
         ------
@@ -257,6 +257,7 @@ class Moments:
         divisor = np.where(scale > 0, scale, 1.0)
         scaled = np.where(constant, 0.0, v / divisor)
         residual = scaled - axes.T @ (axes @ scaled)
+        residual -= axes.T @ (axes @ residual)  # a second time, so that a small remainder is orthogonal too
         if np.linalg.norm(residual) <= RANGE_TOLERANCE * np.linalg.norm(scaled):
             return None
         return np.asarray(residual / divisor)

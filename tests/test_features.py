@@ -1,0 +1,400 @@
+"""Feature maps: coordinates reproduce the kernel, in every degenerate case, and bad matrices are refused."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.linalg import sqrtm
+
+from convexnovelty import datasets, kernels
+from convexnovelty.cholesky import full_cholesky, partial_cholesky
+from convexnovelty.errors import IndefiniteError, InputError
+from convexnovelty.features import Coordinates, FeatureMap, KernelFeatures, LinearFeatures
+
+SAMPLES = {
+    "blob": datasets.blob(n=40).nominal,
+    "duplicates": datasets.duplicates(n=30).nominal,
+    "wide": datasets.wide().nominal,
+    "one row": np.array([[1.0, -2.0]]),
+    "all equal": np.full((5, 2), 3.0),
+    "one column": np.arange(1.0, 9.0)[:, None],
+    "integers": np.array([[1, -2], [0, 3], [2, 2]], dtype=np.int8),
+    "ill conditioned": np.linspace(0.0, 1.0, 120)[:, None],
+    "large unit": 1e8 * datasets.blob(n=20).nominal,
+    "small unit": 1e-8 * datasets.blob(n=20).nominal,
+}
+KERNELS = [None, kernels.gaussian(), kernels.gaussian(gamma=3.0), kernels.polynomial(2, "scale"), kernels.laplacian()]
+
+
+def maps(X: np.ndarray) -> list[FeatureMap]:
+    return [LinearFeatures(X), *(KernelFeatures(X, kernel) for kernel in KERNELS)]
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_laws(sample: str, rng: np.random.Generator) -> None:
+    X = SAMPLES[sample]
+    Z = np.asarray(X[: min(4, len(X))] + X.std() * rng.normal(size=(min(4, len(X)), X.shape[1])), dtype=float)
+    for features in maps(X):
+        C, scale = np.asarray(features.training), features.unit**2
+        assert C.shape == (features.n, features.dimension)
+        assert np.abs(C @ C.T - features.gram).max() <= 1e-12 * np.abs(features.gram).max()
+        assert np.array_equal(features.gram, features.gram.T)
+        again = features.coordinates(features.points)
+        assert np.abs(np.asarray(again) - C).max() <= 1e-10 * features.unit
+        for i in (0, features.n - 1):
+            assert np.allclose(features.coordinates(features.points[i : i + 1]), C[i], atol=1e-10 * features.unit)
+        coordinates = features.coordinates(Z)
+        cross = features.cross_gram(Z)
+        assert cross.shape == (len(Z), features.n)
+        assert np.allclose(
+            np.asarray(coordinates) @ C.T, cross, rtol=0, atol=1e-6 * scale + 1e-12 * np.abs(cross).max()
+        )
+        assert np.array_equal(coordinates.squared_norms, features.squared_norms(Z))
+        assert np.allclose(features.squared_norms(), np.diag(features.gram), rtol=1e-13)
+        outside = features.squared_norms(Z) - (np.asarray(coordinates) ** 2).sum(axis=1)
+        assert outside.min() >= -1e-9 * max(scale, np.abs(features.squared_norms(Z)).max())
+        assert features.unit == pytest.approx(np.sqrt(np.mean(np.diag(features.gram))), rel=1e-12)
+
+
+def test_coordinates_agree_with_another_basis_of_the_span(rng: np.random.Generator) -> None:
+    """The symmetric square root of K gives the same points up to a rotation, hence the same inner products."""
+    X, Z = rng.normal(size=(9, 2)), rng.normal(size=(4, 2))
+    features = KernelFeatures(X, kernels.gaussian(gamma=1.5))
+    inverse_root = np.linalg.inv(sqrtm(features.gram).real)
+    reference = features.cross_gram(Z) @ inverse_root
+    coordinates = np.asarray(features.coordinates(Z))
+    assert np.allclose(coordinates @ coordinates.T, reference @ reference.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e-3, 1e8])
+def test_linear_kernel_is_homogeneous(factor: float) -> None:
+    X = datasets.blob(n=15).nominal
+    for one, scaled in zip(maps(X)[:2], maps(factor * X)[:2], strict=True):
+        assert scaled.unit == pytest.approx(factor * one.unit, rel=1e-14)
+        assert np.allclose(np.asarray(scaled.training), factor * np.asarray(one.training), rtol=1e-12)
+
+
+def test_unit_of_zero_points_is_one() -> None:
+    assert LinearFeatures(np.zeros((3, 2))).unit == 1.0
+
+
+# --- rank
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_partial_factor_equals_the_leading_columns_of_the_full_one(kernel: Any) -> None:
+    X = datasets.blob(n=40).nominal
+    full = KernelFeatures(X, kernel)
+    for rank in (1, 2, 5):
+        cut = KernelFeatures(X, kernel, rank=rank)
+        r = min(rank, full.dimension)
+        assert cut.dimension == r
+        assert cut.pivots.tolist() == full.pivots[:r].tolist()
+        assert np.allclose(cut.training, np.asarray(full.training)[:, :r], atol=1e-11 * full.unit)
+        leftover = np.diag(full.gram) - (np.asarray(cut.training) ** 2).sum(axis=1)
+        assert np.allclose(cut.residuals, leftover, atol=1e-12 * full.unit**2)
+        assert np.allclose(cut.coordinates(X), cut.training, atol=1e-10 * full.unit)
+
+
+def test_rank_never_forms_the_gram_matrix() -> None:
+    calls: list[tuple[int, int]] = []
+
+    def counted(X: Any, Z: Any) -> Any:
+        calls.append((len(X), len(Z)))
+        return np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2))
+
+    KernelFeatures(datasets.blob(n=200).nominal, counted, rank=4)
+    off_diagonal = [call for call in calls if call[0] == 200]
+    assert off_diagonal == [(200, 1)] * 4
+    assert max(n * m for n, m in calls if n != 200) <= 32 * 32
+
+
+def test_nystroem_projection_is_the_best_in_the_span(rng: np.random.Generator) -> None:
+    """Coordinates of a cut basis are projections: K_zp K_pp^-1 K_pz, computed here by another route."""
+    X, Z = rng.normal(size=(30, 3)), rng.normal(size=(5, 3))
+    features = KernelFeatures(X, kernels.gaussian(gamma=0.7), rank=6)
+    pivots = X[features.pivots]
+    cross = features.kernel(Z, pivots)
+    reference = cross @ np.linalg.solve(features.kernel(pivots), cross.T)
+    coordinates = np.asarray(features.coordinates(Z))
+    assert np.allclose(coordinates @ coordinates.T, reference, atol=1e-10)
+
+
+def test_b11_duplicates_and_zero_eigenvalues() -> None:
+    X = np.array([[0.0], [0.0], [1.0]])
+    features = KernelFeatures(X, kernels.gaussian(gamma=1.0))
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky(features.gram)  # the fault
+    assert features.dimension == 2
+    C = np.asarray(features.training)
+    assert np.abs(C @ C.T - features.gram).max() <= 1e-12
+    assert np.array_equal(features.coordinates(X), features.training)
+    assert np.array_equal(C[0], C[1])
+    # Dual of the one-class machine at nu = 1/3: the copies share one weight, so a = (1/2 over the copies, 1/2).
+    a = np.array([0.25, 0.25, 0.5])
+    assert (C.T @ a) @ (C.T @ a) / 2 == pytest.approx((1 + np.exp(-1)) / 4, rel=1e-14)
+    assert C @ (C.T @ a) == pytest.approx(np.full(3, (1 + np.exp(-1)) / 2), rel=1e-14)
+
+    zero = KernelFeatures(np.zeros((4, 1)), kernels.gaussian(gamma=1.0), rank=4)
+    assert zero.dimension == 1
+    assert np.array_equal(np.asarray(zero.training), np.ones((4, 1)))
+    assert np.array_equal(zero.coordinates(np.zeros((2, 1))), np.ones((2, 1)))
+
+
+def test_b11_whole_kind_every_rank_from_one_to_n(rng: np.random.Generator) -> None:
+    for r in range(1, 8):
+        F = rng.normal(size=(9, r)) @ rng.normal(size=(r, 9))
+        K = F @ F.T
+        features = KernelFeatures(K, "precomputed")
+        assert features.dimension == r
+        assert np.abs(np.asarray(features.training) @ np.asarray(features.training).T - K).max() <= 1e-12 * K.max()
+        assert KernelFeatures(K, "precomputed", rank=9).dimension == r
+
+
+@pytest.mark.parametrize("rank", [None, 2])
+def test_features_that_are_all_zero_are_refused(rank: int | None) -> None:
+    with pytest.raises(InputError, match="zero"):
+        KernelFeatures(np.zeros((4, 1)), "linear", rank=rank)
+
+
+def test_minus_zero_is_the_same_point() -> None:
+    features = KernelFeatures(np.array([[0.0, 1.0], [2.0, -0.0]]), kernels.gaussian(gamma=1.0))
+    assert np.array_equal(features.coordinates([[-0.0, 1.0], [2.0, 0.0]]), features.training)
+
+
+# --- definiteness
+
+
+@pytest.mark.parametrize("rank", [None, 2])
+def test_b26_indefinite_matrix_is_refused_with_its_eigenvalue(rank: int | None) -> None:
+    with pytest.raises(IndefiniteError, match="-1") as caught:
+        KernelFeatures([[1.0, 2.0], [2.0, 1.0]], "precomputed", rank=rank)
+    assert caught.value.eigenvalue == pytest.approx(-1.0, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    "K",
+    [
+        np.array([[0.0, 1.0], [1.0, 0.0]]),
+        -np.eye(3),
+        np.diag([1.0, -1e-6]),
+        np.diag([1.0, 0.0, 0.0]) + 1e-5 * np.array([[0, 0, 0], [0, 0, 1], [0, 1, 0.0]]),
+    ],
+)
+def test_b26_whole_kind(K: np.ndarray) -> None:
+    with pytest.raises(IndefiniteError) as caught:
+        KernelFeatures(K, "precomputed")
+    assert caught.value.eigenvalue == pytest.approx(np.linalg.eigvalsh(K)[0], rel=1e-9)
+
+
+def test_random_indefinite_matrices_are_all_found(rng: np.random.Generator) -> None:
+    for _ in range(200):
+        n = int(rng.integers(2, 12))
+        Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+        values = rng.uniform(0.0, 1.0, size=n)
+        values[0] = -(10.0 ** rng.uniform(-9, 0))
+        K = (Q * values) @ Q.T
+        with pytest.raises(IndefiniteError) as caught:
+            KernelFeatures((K + K.T) / 2, "precomputed")
+        assert caught.value.eigenvalue == pytest.approx(values[0], rel=1e-5)
+
+
+def test_sigmoid_kernel_is_refused_where_it_is_indefinite() -> None:
+    X = datasets.blob(n=20).nominal
+    with pytest.raises(IndefiniteError):
+        KernelFeatures(X, kernels.sigmoid(1.0, -1.0))
+
+
+@pytest.mark.parametrize("rank", [None, 50])
+def test_b25_matrices_that_only_rounding_makes_indefinite_pass(rank: int | None) -> None:
+    v = np.arange(1, 6) / 10
+    features = KernelFeatures(np.outer(v, v), "precomputed", rank=rank)
+    assert features.dimension == 1
+    # min 1/2 a'Ka over the simplex puts all weight on the least v.
+    C = np.asarray(features.training)
+    assert C[0] @ C[0] / 2 == pytest.approx(0.005, rel=1e-14)
+    for n, unit in ((200, 1.0), (500, 1e-6)):
+        identity = KernelFeatures(unit * np.eye(n), "precomputed", rank=None if rank is None else n)
+        assert identity.dimension == n
+        mean = np.asarray(identity.training).mean(axis=0)
+        assert mean @ mean / 2 == pytest.approx(unit / (2 * n), rel=1e-12)
+
+
+def test_b25_gaussian_gram_matrices_of_every_width_pass() -> None:
+    X = np.linspace(-1.0, 1.0, 150)[:, None]
+    for gamma in 10.0 ** np.arange(-6, 5):
+        features = KernelFeatures(X, kernels.gaussian(gamma=gamma))
+        C = np.asarray(features.training)
+        assert np.abs(C @ C.T - features.gram).max() <= 1e-12
+
+
+def test_a_matrix_in_single_precision_passes_with_a_tolerance(rng: np.random.Generator) -> None:
+    F = rng.normal(size=(40, 5))
+    K = (F @ F.T).astype(np.float32).astype(float)
+    with pytest.raises(IndefiniteError, match="tolerance"):
+        KernelFeatures(K, "precomputed")
+    features = KernelFeatures(K, "precomputed", tolerance=1e-5)
+    assert features.dimension == 5
+    assert np.abs(np.asarray(features.training) @ np.asarray(features.training).T - K).max() <= 1e-4
+
+
+# --- precomputed
+
+
+def test_b13_precomputed() -> None:
+    K = np.array([[1.0, 0.5], [0.5, 1.0]])
+    features = KernelFeatures(K, kernels.precomputed())
+    # The soft ball's centre is the mean of the two: ||phi(z) - c||^2 = k(z, z) - 2 * 0 + (1 + 2 * .5 + 1) / 4.
+    center = np.asarray(features.training).mean(axis=0)
+    for norm, distance in ((1.0, 1.75), (4.0, 4.75)):
+        z = features.coordinates([[0.0, 0.0]], squared_norms=[norm])
+        inside = ((np.asarray(z[0]) - center) ** 2).sum()
+        assert inside + z.squared_norms[0] - (np.asarray(z[0]) ** 2).sum() == pytest.approx(distance, rel=1e-14)
+    assert features.coordinates([[0.0, 0.0]]).squared_norms is None
+    with pytest.raises(InputError, match="squared_norms"):
+        features.squared_norms([[0.0, 0.0]])
+    with pytest.raises(InputError, match=r"\(3, 2\)"):
+        KernelFeatures(np.ones((3, 2)), "precomputed")
+    with pytest.raises(InputError, match=r"0\.5.*0\.2"):
+        KernelFeatures([[1.0, 0.5], [0.2, 1.0]], "precomputed")
+    with pytest.raises(InputError, match=r"3 columns.*2"):
+        features.coordinates(np.ones((1, 3)))
+    with pytest.raises(InputError, match="squared_norms"):
+        features.coordinates(np.zeros((2, 2)), squared_norms=[1.0])
+
+
+def test_precomputed_equals_the_kernel_it_was_computed_with(rng: np.random.Generator) -> None:
+    X, Z = rng.normal(size=(12, 2)), rng.normal(size=(3, 2))
+    kernel = kernels.polynomial(2)
+    direct = KernelFeatures(X, kernel)
+    given = KernelFeatures(kernel(X), "precomputed")
+    assert np.allclose(given.training, direct.training)
+    assert np.allclose(given.coordinates(kernel(Z, X), kernel.diagonal(Z)), direct.coordinates(Z))
+    assert np.allclose(given.cross_gram(kernel(Z, X)), direct.cross_gram(Z))
+
+
+# --- coordinates
+
+
+@pytest.fixture
+def coordinates() -> Coordinates:
+    return LinearFeatures(np.arange(12.0).reshape(4, 3) - 5.0).training
+
+
+def test_rows_keep_their_norms(coordinates: Coordinates) -> None:
+    norms = coordinates.squared_norms
+    assert norms is not None
+    picks: list[Any] = [
+        slice(1, 3),
+        slice(None, None, -2),
+        np.array([True, False, True, True]),
+        np.array([3, 0, 0]),
+        [2, 1],
+        [True, False, False, True],
+        slice(0, 0),
+    ]
+    for pick in picks:
+        chosen = coordinates[pick]
+        assert isinstance(chosen, Coordinates)
+        assert chosen.squared_norms is not None
+        assert np.array_equal(chosen.squared_norms, norms[pick])
+        assert np.array_equal(np.asarray(chosen), np.asarray(coordinates)[pick])
+    assert np.array_equal(coordinates[1:][coordinates[1:, 0] > 0].squared_norms, norms[1:][[False, True, True]])
+
+
+def test_anything_else_forgets_them(coordinates: Coordinates) -> None:
+    others: list[Any] = [
+        coordinates[0],
+        coordinates[:, :2],
+        coordinates[1:3, 0],
+        coordinates[[0, 1], [0, 1]],
+        coordinates[None],
+        coordinates[...],
+        coordinates[np.asarray(coordinates) > 0],
+        coordinates.T,
+        coordinates.copy(),
+        coordinates.reshape(2, 6),
+        coordinates * 2.0,
+        -coordinates,
+        coordinates @ np.ones((3, 3)),
+        np.vstack([coordinates, coordinates]),
+        coordinates.astype(np.float32),
+    ]
+    for other in others:
+        assert getattr(other, "squared_norms", None) is None
+    assert type(coordinates @ np.ones(3)) is np.ndarray
+    assert type(coordinates.sum()) is np.float64
+
+
+def test_coordinates_cannot_drift_from_their_norms(coordinates: Coordinates) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        coordinates[0, 0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        coordinates[[0, 1]][0, 0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        coordinates += 1.0
+
+
+def test_coordinates_pickle_with_their_norms(coordinates: Coordinates) -> None:
+    again = pickle.loads(pickle.dumps(coordinates))
+    assert isinstance(again, Coordinates)
+    assert np.array_equal(again, coordinates)
+    assert np.array_equal(again.squared_norms, coordinates.squared_norms)
+    assert pickle.loads(pickle.dumps(coordinates.T)).squared_norms is None
+
+
+def test_feature_maps_pickle() -> None:
+    for features in maps(datasets.blob(n=10).nominal):
+        again = pickle.loads(pickle.dumps(features))
+        assert np.array_equal(again.training, features.training)
+        assert np.array_equal(again.coordinates(features.points), features.training)
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize("bad", [[], [[]], [1.0, 2.0], [["a"]], [[np.nan]], [[1.0], [np.inf]], [[1j]], None])
+def test_bad_points_are_refused(bad: Any) -> None:
+    for make in (LinearFeatures, KernelFeatures, lambda X: LinearFeatures([[1.0]]).coordinates(X)):
+        with pytest.raises(InputError):
+            make(bad)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"rank": 0}, {"rank": 1.5}, {"tolerance": 0}, {"tolerance": np.nan}, {"kernel": 3}]
+)
+def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        KernelFeatures(np.eye(3), **settings)
+
+
+def test_columns_of_new_points_are_counted() -> None:
+    for features in maps(datasets.blob(n=10).nominal):
+        for method in (features.coordinates, features.cross_gram, features.squared_norms):
+            with pytest.raises(InputError, match=r"3 columns.*2"):
+                method(np.ones((1, 3)))
+
+
+def test_input_is_left_alone_and_may_be_read_only() -> None:
+    X = datasets.blob(n=10).nominal.copy()
+    before = X.copy()
+    X.setflags(write=False)
+    for features in maps(X):
+        features.coordinates(X)
+        _ = features.gram
+    assert np.array_equal(X, before)
+
+
+def test_full_and_partial_cholesky_agree_with_numpy(rng: np.random.Generator) -> None:
+    F = rng.normal(size=(6, 6))
+    K = F @ F.T
+    for factor, pivots in (
+        full_cholesky(K, 1e-13),
+        partial_cholesky(lambda i: K[:, i], np.diag(K).copy(), 6, 1e-13),
+    ):
+        reference = np.linalg.cholesky(K[np.ix_(pivots, pivots)])
+        assert np.allclose(factor[pivots], reference, atol=1e-10)
+        assert np.array_equal(np.triu(factor[pivots], 1), np.zeros((6, 6)))

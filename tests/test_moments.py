@@ -1,0 +1,494 @@
+"""Moments against exact rational arithmetic, NumPy and brute force; merging, units, degenerate data."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from convexnovelty import datasets
+from convexnovelty.errors import IndefiniteError, InputError
+from convexnovelty.moments import Moments
+
+REPRESENTATIONS = ("dense", "diagonal", "low_rank")
+
+SAMPLES = {
+    "blob": datasets.blob(n=40).nominal,
+    "five columns": datasets.blob(n=30, dimension=5, seed=3).nominal,
+    "badly scaled": datasets.badly_scaled().nominal,
+    "wide": datasets.wide().nominal,
+    "duplicates": datasets.duplicates().nominal,
+    "one row": np.array([[1.0, -2.0, 0.5]]),
+    "one column": np.arange(1.0, 4.0)[:, None],
+    "constant column": np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]]),
+    "collinear": np.outer([1.0, -2.0, 3.0, 0.5], [1.0, 2.0, -1.0]) + np.array([3.0, 0.0, 1.0]),
+    "all equal": np.full((4, 3), 0.1),
+    "zero": np.zeros((3, 2)),
+}
+
+
+def exact_covariance(X: np.ndarray, weights: list[int], ddof: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance in rational arithmetic, rounded once."""
+    rows = [[Fraction(float(x)) for x in row] for row in X]
+    total, p = Fraction(sum(weights)), len(rows[0])
+    mean = [sum(w * row[j] for w, row in zip(weights, rows, strict=True)) / total for j in range(p)]
+    covariance = [
+        [
+            sum(w * (row[i] - mean[i]) * (row[j] - mean[j]) for w, row in zip(weights, rows, strict=True))
+            / (total - ddof)
+            for j in range(p)
+        ]
+        for i in range(p)
+    ]
+    return np.array([float(m) for m in mean]), np.array([[float(c) for c in row] for row in covariance])
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_estimates_equal_exact_arithmetic(sample: str, ddof: int) -> None:
+    X = SAMPLES[sample]
+    moments = Moments.estimate(X, ddof=ddof)
+    mean, covariance = exact_covariance(X, [1] * len(X), ddof if len(X) > 1 else 0)  # one row: zero, not 0/0
+    scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+    assert np.allclose(moments.mean, mean, rtol=1e-15, atol=1e-14 * np.abs(X).max())
+    assert np.all(np.abs(moments.covariance - covariance) <= 1e-13 * scale + 1e-30)
+    assert moments.count == len(X)
+    assert (moments.dimension, moments.representation) == (X.shape[1], "dense")
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_laws(sample: str, representation: str, rng: np.random.Generator) -> None:
+    X = SAMPLES[sample]
+    moments = Moments.estimate(X, representation=representation)
+    S, p = moments.covariance, X.shape[1]
+    deviations = np.sqrt(moments.variances)
+    assert moments.representation == representation
+    dense = Moments.estimate(X).covariance
+    expected = np.diag(np.diag(dense)) if representation == "diagonal" else dense
+    assert np.all(np.abs(S - expected) <= 1e-12 * np.outer(deviations, deviations))
+    assert np.array_equal(S, S.T)
+    assert np.allclose(moments.variances, np.diag(S), rtol=1e-14)
+
+    F = moments.factor
+    assert np.all(np.abs(F.T @ F - S) <= 1e-13 * p * np.outer(deviations, deviations))
+    correlation = S / np.outer(np.where(deviations > 0, deviations, 1), np.where(deviations > 0, deviations, 1))
+    assert F.shape == (np.linalg.matrix_rank(correlation), p)
+    L, d = moments.loadings, moments.specific_variances
+    assert np.all(np.abs(L.T @ L + np.diag(d) - S) <= 1e-13 * p * np.outer(deviations, deviations))
+
+    values, vectors = moments.eigen
+    assert vectors.shape == (p, len(F))
+    assert np.all(np.diff(values) <= 0)
+    assert np.all(values > 0)
+    assert np.allclose((vectors * values) @ vectors.T, S, atol=1e-14 * max(np.abs(S).max(), 1e-300))
+    assert np.allclose(vectors.T @ vectors, np.eye(len(F)), atol=1e-12)
+
+    v = S @ (rng.normal(size=p) / np.where(deviations > 0, deviations, 1.0))
+    assert np.allclose(moments.multiply(v), S @ v, rtol=1e-12, atol=1e-14 * np.abs(S).max() * np.abs(v).max())
+    if len(F):
+        x = moments.solve(v)
+        assert np.all(
+            np.abs(moments.multiply(x) - v) <= 1e-9 * deviations * np.linalg.norm(v / (deviations + (deviations == 0)))
+        )
+    assert moments.unit == pytest.approx(np.sqrt((X**2).sum(axis=1).mean()) or 1.0, rel=1e-13)
+    again = pickle.loads(pickle.dumps(moments))
+    assert np.array_equal(again.covariance, S)
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("factor", [1e-8, 3.7, 1e8])
+def test_everything_is_homogeneous(representation: str, factor: float) -> None:
+    X = datasets.blob(n=25, dimension=3).nominal
+    one = Moments.estimate(X, representation=representation)
+    scaled = Moments.estimate(factor * X, representation=representation)
+    assert scaled.unit == pytest.approx(factor * one.unit, rel=1e-14)
+    assert np.allclose(scaled.mean, factor * one.mean, rtol=1e-14)
+    assert np.allclose(scaled.covariance, factor**2 * one.covariance, rtol=1e-12)
+    assert scaled.factor.shape == one.factor.shape
+    power = Moments.estimate(2.0**20 * X, representation=representation)
+    assert power.unit == 2.0**20 * one.unit
+
+
+def test_rank_does_not_depend_on_the_units_of_columns(rng: np.random.Generator) -> None:
+    units = np.logspace(-8, 8, 6)
+    X = rng.normal(size=(50, 5))
+    X = np.c_[X, X[:, 0] - X[:, 1]] * units  # the last column is a combination of two others
+    moments = Moments.estimate(X)
+    assert moments.factor.shape == (5, 6)
+    assert np.linalg.matrix_rank(moments.covariance) < 5  # the fault: relative to the largest eigenvalue
+    deviations = np.sqrt(moments.variances)
+    assert (
+        np.abs((moments.factor.T @ moments.factor - moments.covariance) / np.outer(deviations, deviations)).max()
+        < 1e-13
+    )
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_far_from_the_origin_nothing_cancels(representation: str, sparse: bool, rng: np.random.Generator) -> None:
+    spread = np.round(rng.normal(size=(60, 3)) * 2**10) / 2**10  # so that adding 2^27 does not round
+    X = spread + np.array([2.0**27, 0.0, -(2.0**27)])
+    moments = Moments.estimate(sp.csr_array(X) if sparse else X, representation=representation)
+    expected = np.cov(spread.T, bias=True)
+    if representation == "diagonal":
+        expected = np.diag(np.diag(expected))
+    assert np.allclose(moments.covariance, expected, rtol=1e-12, atol=1e-12)
+    assert np.allclose(moments.mean, X.mean(axis=0), rtol=1e-15, atol=1e-15)
+
+
+# --- weights
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_whole_weights_equal_repeated_rows(
+    representation: str, ddof: int, sparse: bool, rng: np.random.Generator
+) -> None:
+    X = rng.normal(size=(7, 3)) * (rng.random(size=(7, 3)) < 0.7)
+    weights = np.array([2, 0, 1, 3, 0, 1, 1])
+    given = sp.csr_array(X) if sparse else X
+    weighted = Moments.estimate(given, weights, ddof, representation)
+    repeated = Moments.estimate(np.repeat(X, weights, axis=0), None, ddof, representation)
+    assert np.allclose(weighted.mean, repeated.mean, rtol=1e-13, atol=1e-15)
+    assert np.allclose(weighted.covariance, repeated.covariance, rtol=1e-12, atol=1e-14)
+    assert weighted.count == repeated.count == 8
+
+
+def test_b08_bad_weights() -> None:
+    with pytest.raises(InputError, match=r"weights: -1 was found at position 1"):
+        Moments.estimate([[1.0], [3.0]], [2.0, -1.0])
+    with pytest.raises(InputError, match="all are zero"):
+        Moments.estimate([[1.0], [3.0]], [0.0, 0.0])
+    for wrong in ([1.0], [1.0, np.nan], "ab", [[1.0, 2.0], [1.0, 2.0]]):
+        with pytest.raises(InputError, match="weights"):
+            Moments.estimate([[1.0], [3.0]], wrong)
+    column = Moments.estimate([[1.0], [3.0]], np.array([[2.0], [1.0]]))
+    assert column.mean == pytest.approx([5 / 3])
+    with pytest.raises(InputError, match="ddof"):
+        Moments.estimate([[1.0], [3.0]], [0.5, 0.5], ddof=1)
+
+
+# --- merging
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_parts_merge_to_the_whole(representation: str, ddof: int, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(31, 4)) + np.array([5.0, -3.0, 0.0, 100.0])
+    w = rng.uniform(0.5, 2.0, size=31)
+    whole = Moments.estimate(X, w, ddof, representation)
+    cuts = [(0, 1), (1, 2), (2, 9), (9, 31)]
+    parts = [Moments.estimate(X[a:b], w[a:b], ddof, representation) for a, b in cuts]
+    streamed = parts[0]
+    for a, b in cuts[1:]:
+        streamed = streamed.update(X[a:b], w[a:b])
+    for merged in (sum(parts), sum(reversed(parts)), (parts[0] + parts[3]) + (parts[1] + parts[2]), streamed):
+        assert isinstance(merged, Moments)
+        assert merged.representation == representation
+        assert merged.count == pytest.approx(w.sum(), rel=1e-14)
+        assert np.allclose(merged.mean, whole.mean, rtol=1e-14)
+        assert np.allclose(merged.covariance, whole.covariance, rtol=1e-12, atol=1e-13)
+        assert len(merged.loadings) <= 4
+
+
+@given(arrays(np.float64, (6, 2), elements=st.floats(-1e3, 1e3).map(lambda x: round(x, 3))), st.integers(1, 5))
+def test_merging_is_exact_for_any_split(X: np.ndarray, cut: int) -> None:
+    merged = Moments.estimate(X[:cut]) + Moments.estimate(X[cut:])
+    mean, covariance = exact_covariance(X, [1] * 6)
+    assert np.allclose(merged.mean, mean, atol=1e-12)
+    assert np.allclose(merged.covariance, covariance, atol=1e-9)
+
+
+def test_merging_far_from_the_origin(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(200, 2)) + 1e8
+    merged = Moments.estimate(X[:90]) + Moments.estimate(X[90:])
+    assert np.allclose(merged.covariance, np.cov((X - 1e8).T, bias=True), atol=1e-7)
+
+
+def test_update_leaves_the_old_moments_alone() -> None:
+    first = Moments.estimate([[1.0, 2.0], [3.0, 5.0]])
+    before = first.covariance.copy()
+    second = first.update([[0.0, 0.0]])
+    assert second is not first
+    assert np.array_equal(first.covariance, before)
+    with pytest.raises(ValueError, match="read-only"):
+        first.mean[0] = 7.0
+
+
+def test_mixed_representations_merge_to_the_denser_one(rng: np.random.Generator) -> None:
+    A, B = rng.normal(size=(9, 3)), rng.normal(size=(8, 3)) + 1.0
+    low, dense = Moments.estimate(A, representation="low_rank"), Moments.estimate(B)
+    assert (low + dense).representation == "dense"
+    assert np.allclose((low + dense).covariance, Moments.estimate(np.r_[A, B]).covariance)
+    assert (low + Moments.estimate(B, representation="diagonal")).representation == "low_rank"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Moments([0.0], [[1.0]], count=3), Moments([0.0, 0.0], np.eye(2)), Moments([0.0, 0.0], np.eye(2), 3, ddof=1)],
+    ids=["dimension", "no count", "ddof"],
+)
+def test_what_cannot_be_merged_is_refused(other: Moments) -> None:
+    with pytest.raises(InputError, match="moments"):
+        Moments.estimate(np.eye(2)) + other
+    with pytest.raises(TypeError):
+        other + 3  # type: ignore[operator]
+
+
+# --- low rank and sparse
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("shape", [(40, 12), (12, 40), (700, 600)])
+@pytest.mark.parametrize("rank", [1, 3])
+def test_factor_model_bounds_the_covariance_on_both_sides(
+    sparse: bool, shape: tuple[int, int], rank: int, rng: np.random.Generator
+) -> None:
+    """The factor model F'F <= S <= F'F + s I, with s the next eigenvalue: equation 11 of the one-class classifier.
+
+    In the paper's notation D = s_{k+1}^2 / N, where it prints s_{k+1}^2 without the division, and so on for F.
+    """
+    n, p = shape
+    X = sp.random(n, p, density=0.1, random_state=1, format="csr") * 3.0
+    dense = X.toarray()
+    moments = Moments.estimate(X if sparse else dense, rank=rank)
+    S = np.cov(dense.T, bias=True)
+    values, vectors = np.linalg.eigh(S)
+    assert moments.representation == "low_rank"
+    assert moments.loadings.shape == (rank, p)
+    assert np.allclose((moments.loadings**2).sum(axis=1), values[::-1][:rank], rtol=1e-9)
+    assert np.allclose(moments.specific_variances, values[-1 - rank], rtol=1e-9)
+    leading = vectors[:, ::-1][:, :rank]
+    assert np.allclose(moments.loadings.T @ moments.loadings, leading * values[::-1][:rank] @ leading.T, atol=1e-8)
+    assert np.linalg.eigvalsh(S - moments.loadings.T @ moments.loadings)[0] >= -1e-9
+    assert np.linalg.eigvalsh(moments.covariance - S)[0] >= -1e-9
+    cut = Moments.estimate(dense).truncated(rank)
+    assert np.allclose(cut.covariance, moments.covariance, atol=1e-9)
+
+
+def test_truncated_sums_stay_above(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(60, 8))
+    stream = Moments.estimate(X[:20], rank=3)
+    for start in (20, 40):
+        stream = stream.update(X[start : start + 20]).truncated(3)
+    assert stream.loadings.shape == (3, 8)
+    assert np.linalg.eigvalsh(stream.covariance - Moments.estimate(X).covariance)[0] >= -1e-12
+    diagonal = Moments.diagonal([0.0, 0.0], [1.0, 2.0])
+    assert np.array_equal(diagonal.truncated(1).covariance, diagonal.covariance)
+
+
+@pytest.mark.parametrize("form", ["csr_array", "csc_array", "coo_array", "csr_matrix", "lil_array"])
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_sparse_equals_dense(form: str, representation: str) -> None:
+    dense = sp.random(25, 9, density=0.3, random_state=4).toarray() - 0.2 * (np.arange(9) == 2)
+    sparse = getattr(sp, form)(dense)
+    one, other = (Moments.estimate(X, representation=representation) for X in (sparse, dense))
+    assert np.allclose(one.mean, other.mean, rtol=1e-14, atol=1e-16)
+    assert np.allclose(one.covariance, other.covariance, rtol=1e-11, atol=1e-14)
+
+
+def test_sparse_points_are_never_expanded() -> None:
+    """60 000 x 20 000 with three entries a row: dense it would be 9.6 GB."""
+    n, p = 60_000, 20_000
+    random = np.random.default_rng(0)
+    X = sp.csr_array(
+        (random.normal(size=3 * n) + 1.0, (np.repeat(np.arange(n), 3), random.integers(0, p, size=3 * n))), shape=(n, p)
+    )
+    diagonal = Moments.estimate(X, representation="diagonal")
+    squares = X.multiply(X).mean(axis=0) - X.mean(axis=0) ** 2
+    assert np.allclose(diagonal.variances, squares, rtol=1e-9)
+    assert np.allclose(diagonal.solve(diagonal.multiply(np.ones(p))), diagonal.variances > 0)
+    low = Moments.estimate(X, rank=2)
+    assert low.loadings.shape == (2, p)
+    v = random.normal(size=p)
+    assert np.allclose(low.multiply(low.solve(v)), v, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (sp.csr_array(np.array([[0.0, 1.0], [np.nan, 0.0]])), "row 1, column 0"),
+        (sp.csr_array(np.array([[0.0, 1j]])), "complex"),
+        (sp.csr_array((0, 3)), r"\(0, 3\)"),
+        (sp.csr_array((3, 0)), r"\(3, 0\)"),
+    ],
+)
+def test_bad_sparse_points(bad: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Moments.estimate(bad)
+
+
+def test_sparse_duplicates_add_up_and_input_is_left_alone() -> None:
+    X = sp.csc_array(sp.coo_array(([1.0, 2.0, 5.0], ([0, 0, 1], [0, 0, 0])), shape=(2, 2)))
+    uncanonical = sp.csc_array((np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1]), np.array([0, 3, 3])), shape=(2, 2))
+    before = uncanonical.data.copy()
+    for given_points in (X, uncanonical):
+        assert np.allclose(Moments.estimate(given_points).covariance, [[1.0, 0.0], [0.0, 0.0]])
+    assert np.array_equal(uncanonical.data, before)
+
+
+def test_constant_sparse_column_has_no_variance() -> None:
+    X = sp.csr_array(np.c_[np.full(50, 0.1), np.arange(50.0)])
+    for representation in REPRESENTATIONS:
+        moments = Moments.estimate(X, representation=representation)
+        assert moments.variances[0] == 0.0
+        assert moments.factor.shape == (1, 2)
+
+
+# --- solving
+
+
+def test_b16_constant_column_is_named() -> None:
+    moments = Moments.estimate([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
+    assert np.array_equal(moments.covariance[1], [0.0, 0.0])
+    assert moments.factor.shape == (1, 2)
+    alone = Moments.estimate([[1.0], [2.0], [3.0]])
+    assert alone.mean @ alone.solve(alone.mean) == pytest.approx(6.0, rel=1e-14)
+    with pytest.raises(InputError, match="column 1 of v is 5"):
+        moments.solve(moments.mean)
+    direction = moments.null_direction(moments.mean)
+    assert direction is not None
+    assert np.array_equal(moments.multiply(direction), [0.0, 0.0])
+    assert direction @ moments.mean > 0
+    assert direction[0] == 0.0
+    assert moments.solve([2.0, 0.0]) == pytest.approx([3.0, 0.0])
+
+    repeated = np.repeat([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]], [8, 1, 1], axis=0)
+    assert np.allclose(Moments.estimate(repeated).covariance, [[0.41, 0.07], [0.07, 0.09]], rtol=1e-14)
+
+
+def test_b18_fewer_rows_than_columns() -> None:
+    moments = Moments.estimate(np.eye(3)[:2])
+    assert np.allclose(moments.covariance, 0.25 * np.array([[1, -1, 0], [-1, 1, 0], [0, 0, 0]]), atol=1e-16)
+    assert moments.mean.tolist() == [0.5, 0.5, 0.0]
+    assert moments.factor.shape == (1, 3)
+    direction = moments.null_direction(moments.mean)
+    assert direction is not None
+    assert np.allclose(moments.multiply(direction), 0.0, atol=1e-16)
+    assert direction @ moments.mean > 0
+    with pytest.raises(InputError, match="range"):
+        moments.solve(moments.mean)
+    assert np.allclose(moments.solve([1.0, -1.0, 0.0]), [2.0, -2.0, 0.0], rtol=1e-14)  # S^+ v, eigenvalue 1/2
+    ridged = Moments(moments.mean, moments.covariance + 0.1 * np.eye(3))
+    assert ridged.mean @ ridged.solve(ridged.mean) == pytest.approx(5.0, rel=1e-14)
+    low = Moments.low_rank(moments.mean, moments.factor, 0.1)
+    assert low.mean @ low.solve(low.mean) == pytest.approx(5.0, rel=1e-14)
+
+
+def test_b21_one_column_and_one_row() -> None:
+    column = Moments.estimate(np.arange(1.0, 4.0)[:, None])
+    assert column.covariance.shape == (1, 1)
+    assert column.covariance[0, 0] == pytest.approx(2 / 3, rel=1e-15)
+    assert column.mean @ column.solve(column.mean) == pytest.approx(6.0, rel=1e-14)
+    for representation in REPRESENTATIONS:
+        for ddof in (0, 1):
+            row = Moments.estimate([[1.0, 2.0]], ddof=ddof, representation=representation)
+            assert np.array_equal(row.covariance, np.zeros((2, 2)))
+            assert row.factor.shape == (0, 2)
+            assert row.eigen[0].shape == (0,)
+            with pytest.raises(InputError, match="without variance"):
+                row.solve(row.mean)
+            more = row.update([[3.0, 2.0]])
+            assert more.covariance[0, 0] == pytest.approx(2.0 if ddof else 1.0, rel=1e-15)
+
+
+@pytest.mark.parametrize("specific", [1e-6, 1.0, [1.0, 2.0, 0.5, 1e-3, 3.0]])
+def test_low_rank_solve_equals_dense(specific: Any, rng: np.random.Generator) -> None:
+    low = Moments.low_rank(rng.normal(size=5), rng.normal(size=(2, 5)), specific)
+    v = rng.normal(size=5)
+    reference = np.linalg.solve(low.covariance, v)
+    assert np.allclose(low.solve(v), reference, rtol=1e-8, atol=1e-9 * np.abs(reference).max())
+    assert low.null_direction(v) is None
+
+
+def test_shortest_solution_equals_the_pseudoinverse(rng: np.random.Generator) -> None:
+    for r in (1, 2, 3):
+        F = rng.normal(size=(r, 5))
+        for moments in (Moments(np.zeros(5), F.T @ F), Moments.low_rank(np.zeros(5), F)):
+            v = F.T @ rng.normal(size=r)
+            assert np.allclose(moments.solve(v), np.linalg.pinv(F.T @ F, rcond=1e-10) @ v, rtol=1e-9, atol=1e-12)
+            outside = v + 1e-3 * np.linalg.svd(F)[2][-1]
+            with pytest.raises(InputError, match="range"):
+                moments.solve(outside)
+            a = moments.null_direction(outside)
+            assert a is not None
+            assert np.linalg.norm(moments.multiply(a)) <= 1e-12 * np.linalg.norm(a)
+            assert a @ outside > 0
+
+
+def test_diagonal_solves_without_a_matrix() -> None:
+    moments = Moments.diagonal([1.0, 2.0, 3.0], [4.0, 0.0, 1e-12])
+    assert np.allclose(moments.solve([1.0, 0.0, 1.0]), [0.25, 0.0, 1e12])
+    assert moments.null_direction([1.0, 1.0, 1.0]).tolist() == [0.0, 1.0, 0.0]
+    assert moments.factor.shape == (2, 3)
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_rotated(representation: str, rng: np.random.Generator) -> None:
+    X, V = rng.normal(size=(20, 4)) + 2.0, rng.normal(size=(4, 2))
+    moments = Moments.estimate(X, representation=representation).rotated(V)
+    S = Moments.estimate(X, representation=representation).covariance
+    assert np.allclose(moments.covariance, V.T @ S @ V, rtol=1e-12)
+    assert np.allclose(moments.mean, (X @ V).mean(axis=0), rtol=1e-13)
+    with pytest.raises(InputError, match="axes"):
+        moments.rotated(np.eye(4))
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    "S", [[[1.0, 2.0], [2.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]], [[-1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1e-8]]]
+)
+def test_indefinite_covariances_are_refused_with_the_eigenvalue(S: Any) -> None:
+    with pytest.raises(IndefiniteError, match="covariance") as caught:
+        Moments([0.0, 0.0], S)
+    assert caught.value.eigenvalue == pytest.approx(np.linalg.eigvalsh(S)[0], rel=1e-12)
+
+
+def test_b25_rounding_is_not_indefiniteness() -> None:
+    v = np.arange(1, 6) / 10
+    assert Moments(v, np.outer(v, v)).factor.shape == (1, 5)
+    assert Moments(np.zeros(2), [[1.0, 0.0], [0.0, -1e-14]]).factor.shape == (1, 2)
+    assert Moments(np.zeros(200), np.eye(200)).factor.shape == (200, 200)
+
+
+def test_b30_shapes_of_the_mean() -> None:
+    assert Moments([[1.0], [2.0], [3.0]], np.eye(3)).mean.tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(InputError, match="mean"):
+        Moments(np.eye(2), np.eye(2))
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: Moments([1.0], [[1.0, 0.0], [0.0, 1.0]]), "covariance"),
+        (lambda: Moments([1.0, 2.0], [[1.0, 0.0], [0.5, 1.0]]), "symmetric"),
+        (lambda: Moments([np.nan], [[1.0]]), "mean"),
+        (lambda: Moments([1.0], [[np.inf]]), "covariance"),
+        (lambda: Moments([1.0], [[1.0]], count=0), "count"),
+        (lambda: Moments([1.0], [[1.0]], count=2, ddof=-1), "ddof"),
+        (lambda: Moments.diagonal([1.0, 1.0], [1.0, -2.0]), "position 1"),
+        (lambda: Moments.diagonal([1.0, 1.0], [1.0]), "variances"),
+        (lambda: Moments.low_rank([1.0, 1.0], [[1.0]]), "factor"),
+        (lambda: Moments.low_rank([1.0], [[1.0]], -1.0), "diagonal"),
+        (lambda: Moments.estimate([]), "X"),
+        (lambda: Moments.estimate([[1.0]], representation="sparse"), "representation"),
+        (lambda: Moments.estimate([[1.0]], rank=0), "rank"),
+        (lambda: Moments.estimate([[1.0]], rank=1, representation="dense"), "rank"),
+        (lambda: Moments.estimate([[1.0]]).solve([1.0, 2.0]), "v"),
+        (lambda: Moments.estimate([[1.0]]).update([[1.0, 2.0]]), "dimension"),
+    ],
+)
+def test_bad_input_is_named(make: Any, word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        make()

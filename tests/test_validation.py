@@ -1,0 +1,163 @@
+"""What every public door checks: one wording, the name of the argument, what was found and what would do."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from convexnovelty import validation
+from convexnovelty.errors import ConvexNoveltyError, InputError
+
+GOOD = [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        GOOD,
+        ((1, 2), (3, 4)),
+        np.array(GOOD, dtype=np.float32),
+        np.array(GOOD, dtype=np.uint8),
+        np.array(GOOD, dtype=np.longdouble),
+        np.array(GOOD, order="F"),
+        np.array(GOOD, dtype=object),
+        np.array([[1, Fraction(2)], [np.float32(3), 4]], dtype=object),
+        np.ma.array(GOOD, mask=[[False, False], [False, False]]),
+        np.asmatrix(GOOD),
+        pd.DataFrame(GOOD),
+        pd.DataFrame({"a": [1, 3], "b": [2.0, 4.0]}),
+        pd.DataFrame(GOOD).astype("Int64"),
+        pl.DataFrame({"a": [1, 3], "b": [2.0, 4.0]}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_points_of_every_kind(value: Any) -> None:
+    found = validation.points(value)
+    assert type(found) is np.ndarray
+    assert found.dtype == np.float64
+    assert found.tolist() == GOOD
+
+
+def test_booleans_count_as_numbers() -> None:
+    assert validation.points([[True, False]]).tolist() == [[1.0, 0.0]]
+    assert validation.points(pd.DataFrame({"a": [True], "b": [0.5]})).tolist() == [[1.0, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "X"),
+        (3.0, r"shape \(\)"),
+        ([1.0, 2.0], r"reshape\(-1, 1\)"),
+        (np.zeros((2, 2, 2)), r"\(2, 2, 2\)"),
+        ([], r"\(0,\)"),
+        ([[]], r"\(1, 0\)"),
+        (np.zeros((0, 2)), r"\(0, 2\)"),
+        ([[1.0], [2.0, 3.0]], "rectangular"),
+        ([[1.0, np.nan]], "nan was found at row 0, column 1"),
+        ([[1.0, 2.0], [-np.inf, 1.0]], "-inf was found at row 1, column 0"),
+        ([["a", "b"]], "real numbers"),
+        ([["1.0", "2.0"]], "real numbers"),
+        (np.array([[1.0, "2.0"]], dtype=object), r"'2\.0' of type str was found at row 0, column 1"),
+        ([[1.0, None]], "None"),
+        ([[1j, 2.0]], "complex"),
+        (np.array([["2020-01-01"]], dtype="datetime64[D]"), "datetime"),
+        (np.ma.array(GOOD, mask=[[False, True], [True, False]]), "2 entries are masked"),
+        (sp.csr_array(np.eye(2)), "sparse.*toarray"),
+        (sp.csr_matrix(np.eye(2)), "sparse.*toarray"),
+        (pd.DataFrame({"a": [1.0, None]}), "nan was found at row 1, column 0"),
+        (pd.DataFrame({"a": ["x"], "b": [1.0]}), "'x'"),
+        (pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}), "row 1, column 0"),
+        (pl.DataFrame({"a": [1.0, None]}), "nan was found at row 1, column 0"),
+        (pl.DataFrame({"a": ["x"]}), "X"),
+        ("abc", "X"),
+        ({"a": 1}, "X"),
+        (np.array([[10**400]], dtype=object), "float64"),
+        (np.array([[Decimal("1.5")]], dtype=object), "Decimal"),
+    ],
+)
+def test_b32_points_that_are_refused(value: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        validation.points(value)
+    assert str(caught.value).startswith("X: ")
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, ConvexNoveltyError)
+
+
+def test_minimum_of_rows() -> None:
+    with pytest.raises(InputError, match="at least 3 row"):
+        validation.points(GOOD, "sample", minimum=3)
+
+
+@pytest.mark.parametrize("value", [[1, 2, 3], [[1, 2, 3]], [[1], [2], [3]], pd.Series([1, 2, 3]), (1.0, 2.0, 3.0)])
+def test_b30_vectors_are_ravelled(value: Any) -> None:
+    found = validation.vector(value, "v")
+    assert found.shape == (3,)
+    assert validation.vector(value, "v", 3).tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("value", [np.eye(2), 1.0, [], np.zeros((0, 3)), ["a"], [np.inf], [1.0, 2.0], None])
+def test_b30_vectors_that_are_refused(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^v: "):
+        validation.vector(value, "v", 3)
+
+
+def test_symmetric() -> None:
+    found = validation.symmetric([[1.0, 2.0 + 1e-12], [2.0, 3.0]], "S")
+    assert np.array_equal(found, found.T)
+    with pytest.raises(InputError, match=r"entry \(0, 1\) is 0.5 and entry \(1, 0\) is 0.2"):
+        validation.symmetric([[1.0, 0.5], [0.2, 1.0]], "S")
+    for wrong in (np.ones((2, 3)), [1.0], [[np.nan]], np.zeros((0, 0))):
+        with pytest.raises(InputError, match=r"^S: "):
+            validation.symmetric(wrong, "S")
+    with pytest.raises(InputError, match=r"\(3, 3\)"):
+        validation.square(np.eye(2), "S", 3)
+
+
+@pytest.mark.parametrize("value", [1, 1.0, np.float32(1), np.int8(1), Fraction(1), np.array(1.0), np.array([1])])
+def test_numbers(value: Any) -> None:
+    assert validation.number(value, "x") == 1.0
+    assert type(validation.number(value, "x")) is float
+    assert validation.integer(value, "x", 1) == 1
+
+
+@pytest.mark.parametrize("value", ["1", None, True, np.True_, 1j, np.nan, np.inf, [1.0, 2.0], 10**400, Decimal(1)])
+def test_what_is_not_a_number(value: Any) -> None:
+    for check in (
+        validation.number,
+        validation.positive,
+        validation.nonnegative,
+        validation.integer,
+        validation.fraction,
+    ):
+        with pytest.raises(InputError, match=r"^x: "):
+            check(value, "x")
+
+
+def test_ranges() -> None:
+    assert validation.nonnegative(0.0, "x") == 0.0
+    for check, value in (
+        (validation.positive, 0.0),
+        (validation.positive, -1e-300),
+        (validation.nonnegative, -1e-300),
+        (validation.integer, 1.5),
+        (validation.fraction, 0.0),
+        (validation.fraction, 1.0),
+        (validation.fraction, -0.1),
+        (validation.fraction, 1 + 1e-12),
+    ):
+        with pytest.raises(InputError, match=r"^x: "):
+            check(value, "x")
+    assert validation.fraction(0, "x", zero=True) == 0.0
+    assert validation.fraction(1, "x", one=True) == 1.0
+    with pytest.raises(InputError, match=r"\(0, 1\]"):
+        validation.fraction(1.5, "x", one=True)
+    with pytest.raises(InputError, match="at least 2"):
+        validation.integer(1, "x", 2)
