@@ -1,0 +1,169 @@
+r"""A threshold that calls few ordinary points novel, from the scores of ordinary points that were held out.
+
+Let :math:`s_{(1)} \le \dots \le s_{(n)}` be the scores of n ordinary points that took no part in making the score. A
+new ordinary point scores above :math:`s_{(k)}` with a probability that is at most that of a uniform variable above the
+k-th of n uniform ones, whatever the distribution, and equal to it when scores have no ties:
+
+.. math:: \mathbb E\,R_0 \le 1 - \frac{k}{n+1},\qquad
+          \mathbb P\{R_0 > \alpha\} \le \mathbb P\{\text{Bin}(n, 1-\alpha) \ge k\}.
+
+The first is a statement about the next point (conformal prediction), the second one about the threshold that was found
+(Neyman-Pearson classification with a prescribed confidence).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from convexnovelty.errors import InputError
+from convexnovelty.regions import Guarantee
+from convexnovelty.validation import Array, fraction, vector
+
+__all__ = ["Calibration", "threshold_rank"]
+
+# What rounding can do to alpha (n + 1) when it ought to be a whole number, as 0.29 * 100 = 28.999999999999996.
+WHOLE = 1e-12
+
+
+def threshold_rank(size: int, false_positive_rate: float, confidence: float | None = None) -> int:
+    r"""The smallest k for which the k-th smallest of ``size`` held-out scores keeps the rate.
+
+    Parameters
+    ----------
+    size : n, how many ordinary points were held out.
+    false_positive_rate : alpha, in (0, 1).
+    confidence : None for a rate that holds on average over held-out points; a number in (0, 1) for a rate that holds
+        for the threshold itself with this probability over the held-out points.
+
+    Raises
+    ------
+    InputError when there are too few points for any threshold, with the number that would do.
+
+    Examples
+    --------
+    >>> threshold_rank(99, 0.05), threshold_rank(99, 0.05, confidence=0.95)
+    (95, 98)
+    """
+    alpha = fraction(false_positive_rate, "false_positive_rate")
+    if confidence is None:
+        flagged = math.floor(alpha * (size + 1) * (1 + WHOLE))
+        if flagged < 1:
+            raise _too_few(size, alpha, math.ceil((1 - WHOLE) / alpha) - 1, "")
+        return size + 1 - flagged
+    delta = (1 - fraction(confidence, "confidence")) * (1 + WHOLE)
+    needed = _needed(alpha, delta)
+    if size < needed:
+        raise _too_few(size, alpha, needed, f" with confidence {confidence:.6g}")
+    rank = int(stats.binom.isf(delta, size, 1 - alpha)) + 1
+    # The quantile comes from rounded tails; the tails themselves decide.
+    while rank > 1 and exceeding(rank - 1, size, alpha) <= delta:
+        rank -= 1
+    while rank < size and exceeding(rank, size, alpha) > delta:
+        rank += 1
+    return rank
+
+
+def exceeding(rank: int, size: int, alpha: float) -> float:
+    """The probability that the threshold of this rank has a rate above alpha, for scores without ties."""
+    return float(stats.binom.cdf(size - rank, size, alpha))
+
+
+def _needed(alpha: float, delta: float) -> int:
+    """The smallest n with (1 - alpha)^n <= delta: the largest score is then high enough."""
+    n = max(1, math.ceil(math.log(delta) / math.log1p(-alpha) - 1e-6))
+    return n if n > 10**12 or exceeding(n, n, alpha) <= delta else n + 1
+
+
+def _too_few(size: int, alpha: float, needed: int, how: str) -> InputError:
+    return InputError(
+        f"false_positive_rate: {alpha:.6g} was found with {size} held-out nominal point(s); a threshold that keeps it{how} "
+        f"needs at least {needed} of them, or a larger rate"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    r"""A threshold on scores at a false-positive rate. A point is called novel when it scores strictly above it.
+
+    Parameters
+    ----------
+    scores : (n,) scores of held-out ordinary points, larger for more novel ones. Ties are welcome.
+    false_positive_rate, confidence : as in :func:`threshold_rank`.
+
+    Attributes
+    ----------
+    rank : k; the threshold is the k-th smallest score.
+    threshold : the score above which a point is called novel.
+    bound : what is guaranteed: the mean rate 1 - k / (n + 1), or alpha when a confidence was asked for.
+
+    Examples
+    --------
+    >>> calibration = Calibration([3.0, 1.0, 4.0, 1.5, 9.0, 2.6, 5.0, 3.5, 8.0], 0.2)
+    >>> calibration.threshold, calibration.bound
+    (8.0, 0.2)
+    >>> calibration.p_values([8.0, 8.5, 10.0])
+    array([0.3, 0.2, 0.1])
+    """
+
+    scores: Array = field(repr=False)
+    false_positive_rate: float
+    confidence: float | None = None
+    rank: int = field(init=False)
+    threshold: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        ordered = np.sort(vector(self.scores, "scores"))
+        ordered.setflags(write=False)
+        object.__setattr__(self, "scores", ordered)
+        rank = threshold_rank(ordered.size, self.false_positive_rate, self.confidence)
+        object.__setattr__(self, "rank", rank)
+        object.__setattr__(self, "threshold", float(ordered[rank - 1]))
+
+    @property
+    def size(self) -> int:
+        """n, how many ordinary points were held out."""
+        return int(self.scores.size)
+
+    @property
+    def bound(self) -> float:
+        """The guaranteed rate of false positives."""
+        return (
+            (self.size + 1 - self.rank) / (self.size + 1)
+            if self.confidence is None
+            else float(self.false_positive_rate)
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What holds of new ordinary points, as a sentence."""
+        if self.confidence is None:
+            return Guarantee(
+                f"P(an ordinary point is called novel) <= {self.bound:.6g}, over {self.size} held-out ordinary points and the new one",
+                self.bound,
+                "every distribution of ordinary points",
+            )
+        return Guarantee(
+            f"with confidence {self.confidence:.6g} over {self.size} held-out ordinary points, P(an ordinary point is called novel) "
+            f"<= {self.bound:.6g}",
+            self.bound,
+            "every distribution of ordinary points",
+        )
+
+    def novel(self, scores: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which scores are called novel; those equal to the threshold are not."""
+        return np.asarray(vector(scores, "scores") > self.threshold)
+
+    def p_values(self, scores: Any) -> Array:
+        r"""(1 + number of held-out scores that are at least s) / (n + 1) for each score s.
+
+        For an ordinary point it is at most p with probability at most p. Without a confidence a point is called novel
+        exactly when its p-value is at most alpha.
+        """
+        given = vector(scores, "scores")
+        at_least = self.size - np.searchsorted(self.scores, given, side="left")
+        return np.asarray((1.0 + at_least) / (self.size + 1))

@@ -1,0 +1,362 @@
+r"""Scores that are larger for more novel points, learnt from nominal and unlabelled points.
+
+Scott and Blanchard (2009), section 3: the most powerful test of nominal against novel thresholds
+:math:`h_X(z)/h_0(z)`, which only needs nominal and unlabelled points, since it is :math:`1-\pi+\pi h_1(z)/h_0(z)`.
+Section 7 plugs kernel density estimates in, one bandwidth a class, chosen by the cross-validated area under the ROC
+curve of nominal against unlabelled points. The inductive detector thresholds :math:`1/h_0(z)`, as if novelties were
+uniform, and its bandwidth is chosen against uniform points.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import logsumexp
+
+from convexnovelty.algorithms.roc import area_under_curve
+from convexnovelty.distances import squared_distances
+from convexnovelty.errors import InputError
+from convexnovelty.validation import Array, fraction, integer, points, positive
+
+__all__ = [
+    "ClassifierScore",
+    "DensityRatio",
+    "KernelDensity",
+    "LowDensity",
+    "NoveltyScore",
+    "as_novelty_score",
+    "box_around",
+    "held_out_scores",
+    "uniform_points",
+]
+
+Score = Callable[[Any], Array]
+Library = Literal["own", "scikit-learn"]
+
+# Bandwidths that are tried, as multiples of the reference rule on standardised columns.
+FACTORS = tuple(float(f) for f in np.logspace(-1.0, 1.0, 9))
+# Areas that differ by less are equal; the smoother of the two densities is then preferred.
+SAME_AREA = 1e-12
+BLOCK = 2**21  # squared distances held at once while new points are scored: 16 MB
+
+
+class NoveltyScore(ABC):
+    """What learns a score; larger scores are more novel.
+
+    Laws
+    ----
+    - ``fit(nominal, unlabelled, random)(Z)`` has shape (len(Z),) and is finite.
+    - The same arguments and the same state of ``random`` give the same scores.
+    """
+
+    @abstractmethod
+    def fit(self, nominal: Array, unlabelled: Array, random: np.random.Generator) -> Score:
+        """A function from points (m, p) to scores (m,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelDensity:
+    r"""A Gaussian kernel density estimate on columns divided by ``units``.
+
+    .. math:: h(z) = \frac1n\sum_i (2\pi b^2)^{-p/2} \exp\left(-\frac{\|(z-x_i)/u\|^2}{2b^2}\right)\prod_j\frac1{u_j}
+    """
+
+    points: Array = field(repr=False)
+    bandwidth: float
+    units: Array = field(repr=False)
+    library: Library = "own"
+
+    def log_density(self, Z: Any) -> Array:
+        """ln h(z) of shape (m,), finite however far z lies from the sample."""
+        rows = points(Z, "Z") / self.units
+        if rows.shape[1] != self.points.shape[1]:
+            raise InputError(f"Z: {rows.shape[1]} columns were found where the density has {self.points.shape[1]}")
+        shift = float(np.log(self.units).sum())
+        if self.library == "scikit-learn":
+            from sklearn.neighbors import KernelDensity as Estimator
+
+            return np.asarray(Estimator(bandwidth=self.bandwidth).fit(self.points).score_samples(rows) - shift)
+        step = max(1, BLOCK // len(self.points))
+        parts = [
+            log_kernel_means(squared_distances(rows[i : i + step], self.points), self.bandwidth)
+            for i in range(0, len(rows), step)
+        ]
+        return np.concatenate(parts) - rows.shape[1] * np.log(self.bandwidth * np.sqrt(2 * np.pi)) - shift
+
+
+def log_kernel_means(squares: Array, bandwidth: float) -> Array:
+    """ln of the mean over columns of exp(-d^2 / (2 b^2)), without the constant of the density."""
+    return np.asarray(logsumexp(squares / (-2 * bandwidth**2), axis=1) - np.log(squares.shape[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Ratio:
+    nominal: KernelDensity
+    unlabelled: KernelDensity
+    area: float
+
+    def __call__(self, Z: Any) -> Array:
+        return self.unlabelled.log_density(Z) - self.nominal.log_density(Z)
+
+
+@dataclass(frozen=True, eq=False)
+class _Low:
+    nominal: KernelDensity
+    area: float
+
+    def __call__(self, Z: Any) -> Array:
+        return -self.nominal.log_density(Z)
+
+
+@dataclass(frozen=True)
+class DensityRatio(NoveltyScore):
+    r"""The plug-in score :math:`\ln\hat h_X(z) - \ln\hat h_0(z)` with kernel density estimates (section 7).
+
+    Parameters
+    ----------
+    nominal_bandwidth, unlabelled_bandwidth : bandwidths on columns of unit standard deviation; None to choose by the
+        cross-validated area under the curve of nominal against unlabelled points.
+    folds : of the cross-validation.
+    limit : at most this many points of each sample are used to choose bandwidths.
+    library : "own", or "scikit-learn" to let its KernelDensity compute the densities.
+    """
+
+    nominal_bandwidth: float | None = None
+    unlabelled_bandwidth: float | None = None
+    folds: int = 5
+    limit: int = 1000
+    library: Library = "own"
+
+    def __post_init__(self) -> None:
+        _check_density(self, ("nominal_bandwidth", "unlabelled_bandwidth"))
+
+    def fit(self, nominal: Array, unlabelled: Array, random: np.random.Generator) -> Score:
+        """Choose the bandwidths that are not given, and estimate both densities."""
+        units = column_units(np.vstack([nominal, unlabelled]))
+        scaled = (nominal / units, unlabelled / units)
+        grids = [
+            _grid(b, *s.shape) for b, s in zip((self.nominal_bandwidth, self.unlabelled_bandwidth), scaled, strict=True)
+        ]
+        chosen = _cross_validated(scaled, grids, self.folds, self.limit, random)
+        densities = [KernelDensity(s, b, units, self.library) for s, b in zip(scaled, chosen[:2], strict=True)]
+        return _Ratio(densities[0], densities[1], chosen[2])
+
+
+@dataclass(frozen=True)
+class LowDensity(NoveltyScore):
+    r"""The inductive score :math:`-\ln\hat h_0(z)`, which takes novelties for uniform and ignores unlabelled points.
+
+    Parameters
+    ----------
+    nominal_bandwidth : on columns of unit standard deviation; None to choose by the cross-validated area under the
+        curve of nominal against as many uniform points on a box round them.
+    folds, limit, library : as for :class:`DensityRatio`.
+    """
+
+    nominal_bandwidth: float | None = None
+    folds: int = 5
+    limit: int = 1000
+    library: Library = "own"
+
+    def __post_init__(self) -> None:
+        _check_density(self, ("nominal_bandwidth",))
+
+    def fit(self, nominal: Array, unlabelled: Array, random: np.random.Generator) -> Score:
+        """Choose the bandwidth if it is not given, and estimate the nominal density."""
+        units = column_units(nominal)
+        scaled = nominal / units
+        uniform = uniform_points(box_around(scaled), len(nominal), random)
+        grid = _grid(self.nominal_bandwidth, *scaled.shape)
+        bandwidth, _, area = _cross_validated((scaled, uniform), [grid, None], self.folds, self.limit, random)
+        return _Low(KernelDensity(scaled, bandwidth, units, self.library), area)
+
+
+@dataclass(frozen=True)
+class ClassifierScore(NoveltyScore):
+    """What any classifier of scikit-learn says for "unlabelled" against "nominal".
+
+    It is the decision function if there is one, and otherwise the probability of the class. The estimator is cloned, and
+    parameters named ``random_state`` that are None are set, so that the same seed gives the same score.
+    """
+
+    estimator: Any
+
+    def fit(self, nominal: Array, unlabelled: Array, random: np.random.Generator) -> Score:
+        """Fit a clone on the nominal points as class 0 and the unlabelled ones as class 1."""
+        from sklearn.base import clone
+
+        estimator = clone(self.estimator)
+        seeds = {
+            name: int(random.integers(2**31))
+            for name, value in sorted(estimator.get_params().items())
+            if _is_seed(name) and value is None
+        }
+        estimator.set_params(**seeds)
+        estimator.fit(np.vstack([nominal, unlabelled]), np.repeat([0, 1], [len(nominal), len(unlabelled)]))
+        return _Fitted(estimator)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    estimator: Any
+
+    def __call__(self, Z: Any) -> Array:
+        rows = points(Z, "Z")
+        if hasattr(self.estimator, "decision_function"):
+            return np.asarray(self.estimator.decision_function(rows), dtype=float).ravel()
+        return np.asarray(self.estimator.predict_proba(rows), dtype=float)[:, 1]
+
+
+def as_novelty_score(score: Any) -> NoveltyScore:
+    """A novelty score as it is, None or a name as the plug-in or the inductive one, a classifier as its score."""
+    if score is None or score == "density_ratio":
+        return DensityRatio()
+    if isinstance(score, str) and score == "low_density":
+        return LowDensity()
+    if isinstance(score, NoveltyScore):
+        return score
+    if (
+        not isinstance(score, (str, type))
+        and hasattr(score, "fit")
+        and (hasattr(score, "decision_function") or hasattr(score, "predict_proba"))
+    ):
+        return ClassifierScore(score)
+    raise InputError(
+        f"score: {score!r} was found; give 'density_ratio', 'low_density', a NoveltyScore, or a classifier of scikit-learn with "
+        f"decision_function or predict_proba"
+    )
+
+
+def held_out_scores(
+    nominal: Any, unlabelled: Any, score: Any = None, *, share: float = 0.5, random_state: Any = 0
+) -> tuple[Array, Array]:
+    """Fit a score on a part of both samples and score the rest: scores for which DKW and exact bounds hold.
+
+    Parameters
+    ----------
+    nominal, unlabelled : (m, p) and (n, p), at least two points each.
+    score : as :func:`as_novelty_score` takes it.
+    share : of each sample, the share that is held out, in (0, 1).
+    random_state : a seed or a ``numpy.random.Generator``.
+
+    Returns
+    -------
+    Scores of the held-out nominal and of the held-out unlabelled points, larger for more novel ones.
+    """
+    learner, random = as_novelty_score(score), generator(random_state)
+    first, second = points(nominal, "nominal", minimum=2), points(unlabelled, "unlabelled", minimum=2)
+    same_columns(first, second)
+    fit_nominal, rest_nominal = split(first, share, random)
+    fit_unlabelled, rest_unlabelled = split(second, share, random)
+    fitted = learner.fit(fit_nominal, fit_unlabelled, random)
+    return fitted(rest_nominal), fitted(rest_unlabelled)
+
+
+def box_around(nominal: Array) -> tuple[Array, Array]:
+    """Lowest and highest corner of a box that holds the sample, wider than it by range / (n - 1) at each end.
+
+    Of n uniform points the range falls short of the interval by just this much on average.
+    """
+    low, high = nominal.min(axis=0), nominal.max(axis=0)
+    margin = (high - low) / max(1, len(nominal) - 1)
+    return low - margin, high + margin
+
+
+def uniform_points(box: tuple[Array, Array], count: int, random: np.random.Generator) -> Array:
+    """``count`` uniform points on a box, of shape (count, p)."""
+    low, high = box
+    return low + random.random((count, low.size)) * (high - low)
+
+
+def column_units(X: Array) -> Array:
+    """The standard deviation of each column; of a constant one its size, so that other units give the same score."""
+    first = np.abs(X[0])
+    spread = np.std(X - X[0], axis=0)
+    constant = spread <= 4 * np.finfo(float).eps * first
+    return np.where(constant, np.where(first > 0, first, 1.0), spread)
+
+
+def split(X: Array, share: float, random: np.random.Generator) -> tuple[Array, Array]:
+    """Two parts of a sample in random order, of which the second has the given share; each has at least one point."""
+    held = min(max(1, round(fraction(share, "share") * len(X))), len(X) - 1)
+    order = random.permutation(len(X))
+    return X[order[held:]], X[order[:held]]
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A generator from a seed, or the generator itself."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"random_state: {random_state!r} was found; give a whole number of at least 0 or a numpy Generator"
+        ) from error
+
+
+def same_columns(nominal: Array, unlabelled: Array) -> None:
+    """Raise InputError unless both samples have the same number of columns."""
+    if nominal.shape[1] != unlabelled.shape[1]:
+        raise InputError(f"unlabelled: {unlabelled.shape[1]} column(s) were found where nominal has {nominal.shape[1]}")
+
+
+def _is_seed(name: str) -> bool:
+    return name == "random_state" or name.endswith("__random_state")
+
+
+def _check_density(score: Any, bandwidths: tuple[str, ...]) -> None:
+    for name in bandwidths:
+        if getattr(score, name) is not None:
+            object.__setattr__(score, name, positive(getattr(score, name), name))
+    integer(score.folds, "folds", 2)
+    integer(score.limit, "limit", 2)
+    if score.library not in ("own", "scikit-learn"):
+        raise InputError(f"library: {score.library!r} was found; give 'own' or 'scikit-learn'")
+
+
+def _grid(bandwidth: float | None, n: int, p: int) -> list[float]:
+    """The bandwidth that was given, or multiples of the reference rule for a Gaussian of unit variances, falling."""
+    reference = (4 / ((p + 2) * n)) ** (1 / (p + 4))
+    return [bandwidth] if bandwidth is not None else [reference * factor for factor in reversed(FACTORS)]
+
+
+def _cross_validated(
+    samples: tuple[Array, Array], grids: list[list[float] | None], folds: int, limit: int, random: np.random.Generator
+) -> tuple[float, float, float]:
+    """Bandwidths of the nominal and the other density with the largest area under the curve, and that area.
+
+    Without a grid for the second sample its density is a constant, and only the nominal one enters the score.
+    """
+    nominal_grid, other_grid = grids[0] or [], grids[1] or [float("nan")]
+    if len(nominal_grid) == len(other_grid) == 1:
+        return nominal_grid[0], other_grid[0], float("nan")
+    used = [s[random.permutation(len(s))[:limit]] for s in samples]
+    folds = min(folds, len(used[0]), len(used[1]))
+    middle = [grid[len(grid) // 2] for grid in (nominal_grid, other_grid)]
+    if folds < 2:
+        return middle[0], middle[1], float("nan")
+    parts = [np.arange(len(s)) % folds for s in used]
+    areas = np.zeros((len(nominal_grid), len(other_grid)))
+    for fold in range(folds):
+        train = [s[part != fold] for s, part in zip(used, parts, strict=True)]
+        tested = np.vstack([s[part == fold] for s, part in zip(used, parts, strict=True)])
+        novel = np.repeat([False, True], [int((part == fold).sum()) for part in parts])
+        squares = squared_distances(tested, train[0])
+        low = [-log_kernel_means(squares, b) for b in nominal_grid]
+        high = (
+            [np.zeros(len(tested))]
+            if grids[1] is None
+            else [log_kernel_means(squared_distances(tested, train[1]), b) for b in other_grid]
+        )
+        for i, j in itertools.product(range(len(low)), range(len(high))):
+            score = low[i] + high[j]
+            areas[i, j] += area_under_curve(score[~novel], score[novel]) / folds
+    # Grids fall, so the first of equally good pairs is the smoothest.
+    i, j = (int(k[0]) for k in np.nonzero(areas >= areas.max() - SAME_AREA))
+    return nominal_grid[i], other_grid[j], float(areas[i, j])
