@@ -166,6 +166,7 @@ def margin_reading(
     shift: float = 0.0,
     theorem: str = "proposition 8.3",
     outside: str = "lie outside",
+    origin: str = "the origin",
 ) -> Reading:
     r"""The half-space :math:`\langle w, z\rangle \ge \rho + \text{shift}` of a maximal margin, and its nu-property.
 
@@ -176,14 +177,15 @@ def margin_reading(
     nu, shares : the outlier fraction and the points' shares of the sample.
     unit : the size of the features, against which w is found to be zero.
     shift : what the offset of the region exceeds rho by.
+    theorem, outside, origin : words of the guarantee.
     """
     interval = quantile_interval(scores, nu, shares)
     scale = max(float(np.abs(scores).max()), abs(interval.used), float(np.finfo(float).tiny))
     region = HalfSpace(normal, interval.used + shift, scale=scale)
     if float(normal @ normal) <= NO_DIRECTION * unit**2:
         said = (
-            f"w = 0 to the solver's accuracy: the reduced hull of the sample at the fraction {nu:.6g} holds the "
-            f"origin, so nothing is separated"
+            f"w = 0 to the solver's accuracy: the reduced hull of the sample at the fraction {nu:.6g} holds "
+            f"{origin}, so nothing is separated"
         )
         return Reading(region, Guarantee(said, bound=1.0), interval)
     out = below(scores, interval.used) & (shares > 0)

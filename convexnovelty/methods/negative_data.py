@@ -1,0 +1,355 @@
+r"""The one-class machine with negative data: novel examples are reflected at the origin, then all is as before.
+
+Schölkopf and Smola (2001), chapter 8, problem 8.10, equations 8.42 to 8.46. A label :math:`y_i` is 1 for an ordinary
+and -1 for a novel example.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from convexnovelty import datasets, kernels
+from convexnovelty._lazy import cp
+from convexnovelty.algorithms.smo import smo
+from convexnovelty.declare import Claim, Instance, Method
+from convexnovelty.errors import InputError
+from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.methods import hard_margin, one_class_svm
+from convexnovelty.modelling import below, gram_form, margin_reading, outlier_share, signs, span_gram
+from convexnovelty.regions import HalfSpace
+from convexnovelty.validation import Array
+
+METHOD = Method(
+    "negative_data",
+    title="One-class machine with negative data",
+    source="Schölkopf and Smola (2001), chapter 8",
+    summary="The one-class machine on ordinary points and novel ones, the latter reflected at the origin.",
+    letters=("D4",),
+)
+
+
+def negative_data(
+    features: FeatureMap, labels: Any, outlier_fraction: float, form: Literal["primal", "dual"] = "dual"
+) -> Formulation:
+    r"""The one-class machine that also knows novel examples, as its primal or its dual program.
+
+    Parameters
+    ----------
+    features : LinearFeatures or KernelFeatures of n points, ordinary and novel ones.
+    labels : 1 for each ordinary point and -1 for each novel one, of shape (n,).
+    outlier_fraction : the paper's nu, in (0, 1]: at most this share of all points lies on the wrong side of its margin.
+    form : "primal" or "dual" (equations 8.42 to 8.44).
+
+    Returns
+    -------
+    A formulation whose ``outlier_fraction`` can be set without compiling again. Its region is
+    :math:`\langle w, \Phi(x)\rangle \ge \rho`, equation 8.45; novel points are kept below :math:`-\rho`.
+
+    Notes
+    -----
+    Unlike a binary machine this one has no threshold that could move towards the rarer class: the hyperplane in the
+    middle passes through the origin, and both margins have the same distance from it.
+
+    Equation 8.46 reads :math:`\rho = \langle w, \Phi(x_i)\rangle` for every point on its margin. For those with
+    :math:`y_i = -1` the sign is missing: :math:`\rho = y_i\langle w, \Phi(x_i)\rangle`, since the constraint that holds
+    with equality is that of the reflected point.
+
+    Examples
+    --------
+    >>> import convexnovelty as cn, numpy as np
+    >>> features = cn.LinearFeatures(np.array([[1.0], [2.0], [-1.0]]))
+    >>> solution = cn.negative_data(features, labels=[1, 1, -1], outlier_fraction=0.2).solve()
+    >>> round(solution.region.offset, 6)
+    1.0
+    """
+    if form not in ("primal", "dual"):
+        raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
+    return (primal if form == "primal" else dual)(features, labels, outlier_fraction)
+
+
+def _reading(features: FeatureMap, normal: Array, nu: float, y: Array) -> Reading:
+    return margin_reading(
+        y * (np.asarray(features.training) @ normal),
+        normal,
+        nu,
+        np.full(features.n, 1 / features.n),
+        unit=features.unit,
+        outside="lie on the wrong side of their margin",
+    )
+
+
+@METHOD.node(
+    "primal",
+    source="problem 8.10, equations 8.6 and 8.7 on the reflected points",
+    latex=(
+        r"\min_{w,\xi,\rho}\ \tfrac12\|w\|^2+\tfrac1{\nu n}\sum_i\xi_i-\rho"
+        r"\quad\text{s.t.}\quad y_i\langle w,\Phi(x_i)\rangle\ge\rho-\xi_i,\ \xi_i\ge0"
+    ),
+)
+def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulation:
+    """Ordinary points are kept above rho and novel ones below minus rho, at a price for those that are not."""
+    nu, y = Tunable("outlier_fraction", outlier_fraction, outlier_share), signs(labels, features.n)
+    phi, unit = y[:, None] * np.asarray(features.training) / features.unit, features.unit
+    w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
+    price = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    return Formulation(
+        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * cp.sum(xi) - rho), [phi @ w >= rho - xi]),
+        {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
+        objective_unit=unit**2,
+        read=lambda values: _reading(features, values["w"], nu.value, y),
+        tunables={"outlier_fraction": nu},
+    )
+
+
+@METHOD.node(
+    "dual",
+    source="equations 8.42 to 8.44",
+    latex=(
+        r"\min_\alpha\ \tfrac12\sum_{ij}\alpha_i\alpha_jy_iy_jk(x_i,x_j)"
+        r"\quad\text{s.t.}\quad0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1"
+    ),
+)
+def dual(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulation:
+    """The reduced hull of ordinary points and mirrored novel ones: its point that is nearest to the origin."""
+    nu, y = Tunable("outlier_fraction", outlier_fraction, outlier_share), signs(labels, features.n)
+    alpha = cp.Variable(features.n, nonneg=True)
+    upper = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    objective = gram_form(cp.multiply(y, alpha), features, features.unit) / 2
+    return Formulation(
+        cp.Problem(cp.Minimize(objective), [alpha <= upper, cp.sum(alpha) == 1]),
+        {"alpha": Quantity(alpha)},
+        objective_unit=features.unit**2,
+        read=lambda values: _reading(features, np.asarray(features.training).T @ (y * values["alpha"]), nu.value, y),
+        tunables={"outlier_fraction": nu},
+    )
+
+
+def _solution(features: FeatureMap, nu: float, y: Array, alpha: Array, how: str, iterations: int = 0) -> Solution:
+    normal = np.asarray(features.training).T @ (y * alpha)
+    reading = _reading(features, normal, nu, y)
+    return Solution(
+        float(normal @ normal) / 2,
+        {"alpha": alpha},
+        reading.region,
+        reading.guarantee,
+        offset=reading.offset,
+        solver=how,
+        iterations=iterations,
+    )
+
+
+@METHOD.node(
+    "smo",
+    kind="algorithm",
+    source="section 8.4, applied to equations 8.42 to 8.44",
+    latex=r"\min_\alpha\ \tfrac12\alpha'Q\alpha,\quad Q_{ij}=y_iy_jk(x_i,x_j)",
+)
+def sequential(features: FeatureMap, labels: Any, outlier_fraction: float) -> Solution:
+    """Pairwise steps on the Gram matrix with the signs of the labels."""
+    nu, y = outlier_share(outlier_fraction, "outlier_fraction"), signs(labels, features.n)
+    found = smo(span_gram(features) * np.outer(y, y), upper=1 / (nu * features.n))
+    return _solution(features, nu, y, found.multipliers, "SMO", found.iterations)
+
+
+@METHOD.node(
+    "libsvm",
+    kind="other library",
+    source="scikit-learn's OneClassSVM on the reflected Gram matrix",
+    latex=r"k'(x_i,x_j)=y_iy_jk(x_i,x_j)",
+    condition=lambda outlier_fraction: (
+        None if outlier_fraction < 1 else "libsvm's offset is infinite when every multiplier is at its bound"
+    ),
+)
+def libsvm(features: FeatureMap, labels: Any, outlier_fraction: float) -> Solution:
+    """The usual one-class machine, which never sees that some points were reflected."""
+    from sklearn.svm import OneClassSVM
+
+    nu, y = outlier_share(outlier_fraction, "outlier_fraction"), signs(labels, features.n)
+    machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * features.n))
+    machine.fit(span_gram(features) * np.outer(y, y) / features.unit**2)
+    alpha = np.zeros(features.n)
+    alpha[machine.support_] = machine.dual_coef_.ravel()
+    return _solution(features, nu, y, alpha / alpha.sum(), "libsvm", int(machine.n_iter_))
+
+
+@METHOD.node(
+    "reflected",
+    source="problem 8.10: reflect at the origin, then solve the usual problem",
+    latex=r"x_i'=y_i\Phi(x_i)",
+)
+def reflected(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulation:
+    """The dual of the one-class machine on the coordinates of the reflected points."""
+    y = signs(labels, features.n)
+    return one_class_svm.one_class_svm(
+        LinearFeatures(y[:, None] * np.asarray(features.training)), outlier_fraction, form="dual"
+    )
+
+
+def _no_negatives(features: FeatureMap, labels: Any) -> str | None:
+    return None if (signs(labels, features.n) > 0).all() else "some points are labelled as novel"
+
+
+@METHOD.node(
+    "one_class_svm",
+    source="equation 8.13, of which 8.42 is a generalisation",
+    latex=r"y_i=1\ \forall i:\quad\tfrac12\sum_{ij}\alpha_i\alpha_jk(x_i,x_j)",
+    condition=_no_negatives,
+)
+def as_one_class_svm(features: FeatureMap, outlier_fraction: float) -> Formulation:
+    """Without negative data it is the one-class machine."""
+    return one_class_svm.one_class_svm(features, outlier_fraction, form="dual")
+
+
+def _not_hard(features: FeatureMap, outlier_fraction: float) -> str | None:
+    return None if outlier_fraction * features.n < 1 else "slacks are worth their price for outlier_fraction >= 1/n"
+
+
+@METHOD.node(
+    "hard_margin",
+    source="proposition 8.2 (ii)",
+    latex=r"\nu n<1:\quad\min_w\ \tfrac12\|w\|^2\quad\text{s.t.}\quad y_i\langle w,\Phi(x_i)\rangle\ge1",
+    condition=_not_hard,
+)
+def as_hard_margin(features: FeatureMap, labels: Any) -> Formulation:
+    """The optimal hyperplane through the origin that separates ordinary points from novel ones."""
+    return hard_margin.hard_margin(features, 1.0, labels)
+
+
+# -- the arrows --------------------------------------------------------------------------------------------------------
+
+METHOD.step(
+    "dual",
+    "primal",
+    claim="the primal's optimum is minus the dual's, with w = sum of alpha_i y_i Phi(x_i)",
+    equation="equations 8.42 to 8.45",
+    reference="formulation",
+    objective=lambda value: -value,
+    values=lambda solution, features, labels: {
+        "w": (w := np.asarray(features.training).T @ (signs(labels, features.n) * solution.values["alpha"])),
+        "rho": solution.offset.used,
+        "xi": np.maximum(solution.offset.used - signs(labels, features.n) * (np.asarray(features.training) @ w), 0.0),
+    },
+)
+METHOD.step(
+    "smo",
+    "dual",
+    claim="pairwise steps end at the optimum of the dual",
+    equation="equations 8.42 to 8.44",
+    reference="algorithm",
+    values=lambda solution: {"alpha": solution.values["alpha"]},
+)
+METHOD.step(
+    "libsvm",
+    "dual",
+    claim="a solver of the usual problem solves this one when it is given the reflected Gram matrix",
+    equation="equations 8.42 to 8.44",
+    reference="other library",
+    values=lambda solution: {"alpha": solution.values["alpha"]},
+)
+METHOD.step(
+    "reflected",
+    "dual",
+    claim="reflecting the points and putting signs on the Gram matrix are the same",
+    equation="problem 8.10",
+    reference="formulation",
+    values=lambda solution: {"alpha": solution.values["alpha"]},
+)
+METHOD.step(
+    "one_class_svm",
+    "dual",
+    claim="without negative data the problem is the one-class machine's",
+    equation="equations 8.13 and 8.42",
+    reference="formulation",
+    condition=_no_negatives,
+    values=lambda solution: {"alpha": solution.values["alpha"]},
+)
+METHOD.step(
+    "hard_margin",
+    "dual",
+    claim="for nu n < 1 the hyperplane is the optimal one through the origin between the two classes",
+    equation="proposition 8.2 (ii)",
+    reference="formulation",
+    condition=_not_hard,
+    objective=lambda value: 1 / (4 * value),
+    decision="the two decision functions differ by a factor that only the solution knows; the multipliers are tried",
+)
+
+
+@METHOD.property("nu-property", source="proposition 8.3 on the reflected points")
+def nu_property(solution: Solution, features: FeatureMap, labels: Any, outlier_fraction: float) -> list[Claim]:
+    """Fractions of points beyond their margin and of support vectors on either side of nu; 8.46 with its sign."""
+    alpha, region = solution.values.get("alpha"), solution.region
+    if alpha is None or not isinstance(region, HalfSpace) or solution.offset is None:
+        return []
+    y = signs(labels, features.n)
+    scores = y * (np.asarray(features.training) @ region.normal)
+    scale = max(float(np.abs(scores).max()), np.finfo(float).tiny)
+    bound = 1 / (outlier_fraction * features.n)
+    exact = "a count, so exact up to rounding"
+    claims = [
+        Claim(text, share, outlier_fraction, relation, 1e-9, source="proposition 8.3", because=exact)
+        for text, share, relation in (
+            ("outliers are at most the fraction nu", float(below(scores, region.offset, 1e-6).mean()), "<="),
+            ("support vectors are at least the fraction nu", float((alpha > 1e-6 * bound).mean()), ">="),
+        )
+    ]
+    margin = (alpha > 1e-3 * bound) & (alpha < (1 - 1e-3) * bound)
+    if margin.any() and solution.offset.width == 0:
+        off = float(np.abs(scores[margin] - region.offset).max()) / scale
+        text = "points on their margin have rho = y_i <w, Phi(x_i)>"
+        claims.append(Claim(text, off, 0.0, tolerance=1e-5, source="equation 8.46, with the sign that it lacks"))
+    return claims
+
+
+def _instance(name: str, features: FeatureMap, labels: Any, nu: float, probe: Any) -> Instance:
+    arguments = {"features": features, "labels": labels, "outlier_fraction": nu}
+    return Instance(name, arguments, features.coordinates(probe))
+
+
+def _two_sets(ordinary: Any, novel: Any) -> tuple[Array, Array]:
+    return np.vstack([ordinary, novel]), np.repeat([1.0, -1.0], [len(ordinary), len(novel)])
+
+
+@METHOD.instance("digits, gaussian kernel, a few other digits")
+def digits() -> Instance:
+    """Images of one digit and a tenth as many of others."""
+    data = datasets.digits(digit=0)
+    points, labels = _two_sets(data.nominal[:80], data.novel[:160:20])
+    features = KernelFeatures(points, kernels.gaussian(gamma="scale"))
+    return _instance("digits, gaussian kernel, a few other digits", features, labels, 0.2, data.novel[200:260])
+
+
+@METHOD.instance("breast cancer, linear kernel")
+def breast_cancer() -> Instance:
+    """Benign cases, and malignant ones that are reflected, in their own units six orders of magnitude apart."""
+    data = datasets.breast_cancer()
+    points, labels = _two_sets(data.nominal[:100], data.novel[:20])
+    return _instance("breast cancer, linear kernel", LinearFeatures(points), labels, 0.3, data.novel[20:80])
+
+
+@METHOD.instance("units from 1e-4 to 1e4")
+def badly_scaled() -> Instance:
+    """Columns eight orders of magnitude apart, with points on both sides."""
+    data = datasets.badly_scaled(n=40)
+    points, labels = _two_sets(data.nominal[:30], -data.nominal[30:])
+    return _instance("units from 1e-4 to 1e4", LinearFeatures(points), labels, 0.25, data.novel)
+
+
+@METHOD.instance("hard margin, duplicates, fewer points than columns")
+def hard() -> Instance:
+    """No slack is worth its price, and every point occurs twice."""
+    data = datasets.wide(n=10, dimension=30)
+    points, labels = _two_sets(np.repeat(data.nominal[:7], 2, axis=0), np.repeat(-data.nominal[7:], 2, axis=0))
+    name = "hard margin, duplicates, fewer points than columns"
+    return _instance(name, LinearFeatures(points), labels, 0.02, data.novel)
+
+
+@METHOD.instance("no negative data")
+def none() -> Instance:
+    """Every label is 1, so that it is the one-class machine."""
+    data = datasets.blob(n=30)
+    features = KernelFeatures(data.nominal, kernels.gaussian(gamma="scale"))
+    return _instance("no negative data", features, np.ones(30), 0.15, data.novel)
