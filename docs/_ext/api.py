@@ -59,6 +59,11 @@ def shortcuts() -> str:
     return table(("Name", "What it is"), rows)
 
 
+def entry(name: str) -> str:
+    """A line of the listing: the module without the name that all have in common."""
+    return f"{name.removeprefix(convexnovelty.__name__ + '.')} <api/{name}>"
+
+
 def pages() -> Iterator[tuple[str, str]]:
     """Pairs of a file name below the generated folder and its text."""
     names = []
@@ -70,4 +75,4 @@ def pages() -> Iterator[tuple[str, str]]:
         names.append(name)
         text = MODULE.format(name=name, underline="=" * len(name), members=", ".join(members))
         yield f"api/{name}.rst", text if members else text.replace("   :members: \n", "   :no-members:\n")
-    yield "api.md", INDEX.format(shortcuts=shortcuts(), entries="\n".join(f"api/{name}" for name in names))
+    yield "api.md", INDEX.format(shortcuts=shortcuts(), entries="\n".join(map(entry, names)))
