@@ -5,10 +5,10 @@ of a distribution Q,
 
 .. math:: Q(A) \ge \text{lower}(\#A, n, d) \quad\text{for every set } A \text{ of the class},
 
-and likewise, with probability at least :math:`1-d`, :math:`Q(A) \le \text{upper}(\#A, n, d)`. Each is one-sided. Whoever
-needs both, or needs one on each of two samples, gives each a share of the error: 1 - (d + d) is what is left of two
-events of probability 1 - d. Theorem 5 of Scott and Blanchard (2009) uses two and gives each the whole of it; here each
-gets half.
+and likewise, with probability at least :math:`1-d`, :math:`Q(A) \le \text{upper}(\#A, n, d)`. Each is one-sided.
+Whoever needs both, or needs one on each of two samples, gives each a share of the error: 1 - (d + d) is what is left of
+two events of probability 1 - d. Theorem 5 of Scott and Blanchard (2009) uses two and gives each the whole of it; here
+each gets half.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class Deviation(ABC):
         """Itself with the whole of the error, for one score; for several scores see :class:`GrowingClasses`."""
         if columns != 1:
             raise InputError(
-                f"deviation: {self.name} bounds the thresholds of one score, but {columns} columns of scores were found; "
-                f"give deviation=GrowingClasses([...]) with one bound a column"
+                f"deviation: {self.name} bounds the thresholds of one score, but {columns} columns of scores were "
+                f"found; give deviation=GrowingClasses([...]) with one bound a column"
             )
         return [(self, 1.0)]
 
@@ -152,8 +152,8 @@ class VC(UniformDeviation):
     It holds for scores that were fitted on the very points that are counted, as long as every set
     :math:`\{z : s(z) > t\}` belongs to the class. Symmetrisation gives
     :math:`2\sqrt{2\ln(2(n+1)^V)/n}` for the mean of the largest deviation and bounded differences add
-    :math:`\sqrt{\ln(1/d)/(2n)}`; together they are at most :math:`\sqrt{8.5}` times the root above, so that the printed 3
-    is right.
+    :math:`\sqrt{\ln(1/d)/(2n)}`; together they are at most :math:`\sqrt{8.5}` times the root above, so that the printed
+    3 is right.
 
     Parameters
     ----------
@@ -356,6 +356,7 @@ def _many(size: int | None) -> str:
 def _enough(size: int | None, sets: int) -> int:
     if size is not None and sets > size:
         raise InputError(
-            f"size: the bound was made for {size} classifier(s), but {sets} are looked at; give size={sets} or fewer thresholds"
+            f"size: the bound was made for {size} classifier(s), but {sets} are looked at; give size={sets} or fewer "
+            f"thresholds"
         )
     return sets if size is None else size

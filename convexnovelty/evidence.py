@@ -6,8 +6,8 @@ hold for all t at once with the stated confidence. Then
 .. math:: L_t \le P_X(f_t = 1) \le (1-\pi) P_0(f_t = 1) + \pi \le (1-\pi) U_t + \pi
           \quad\Rightarrow\quad \pi \ge \frac{L_t - U_t}{1 - U_t} \quad\text{where } U_t < 1.
 
-With one margin for all sets this is theorem 5 of Scott and Blanchard (2009): :math:`L = 1 - \hat R_X - \varepsilon_n` and
-:math:`U = \hat R_0 + \varepsilon_m`.
+With one margin for all sets this is theorem 5 of Scott and Blanchard (2009): :math:`L = 1 - \hat R_X - \varepsilon_n`
+and :math:`U = \hat R_0 + \varepsilon_m`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ThresholdClassifier:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Thresholds of one column of scores in one direction, with the bound that covers them and its share of the error."""
+    """Thresholds of one column of scores in one direction, the bound that covers them and its share of the error."""
 
     column: int
     sign: float
@@ -173,7 +173,7 @@ def evidence(
     A bound for all thresholds is asked at every distinct score. A finite class needs classifiers that were chosen
     beforehand: the ``thresholds`` that are given, or else fixed ranks of the nominal sample. Of the latter the bounds
     hold as well, for the probability of exceeding the k-th smallest of m points has the law of which Clopper and
-    Pearson's limit for m - k exceedances is a quantile; and given the nominal sample they are fixed for the unlabelled one.
+    Pearson's limit for m - k exceedances is a quantile; and given the nominal sample they are fixed for the other one.
     """
     if novel not in DIRECTIONS:
         raise InputError(f"novel: {novel!r} was found; give 'high' if larger scores are more novel, 'low', or 'either'")

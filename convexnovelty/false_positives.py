@@ -81,8 +81,8 @@ def _needed(alpha: float, delta: float) -> int:
 
 def _too_few(size: int, alpha: float, needed: int, how: str) -> InputError:
     return InputError(
-        f"false_positive_rate: {alpha:.6g} was found with {size} held-out nominal point(s); a threshold that keeps it{how} "
-        f"needs at least {needed} of them, or a larger rate"
+        f"false_positive_rate: {alpha:.6g} was found with {size} held-out nominal point(s); a threshold that keeps "
+        f"it{how} needs at least {needed} of them, or a larger rate"
     )
 
 
@@ -143,13 +143,14 @@ class Calibration:
         """What holds of new ordinary points, as a sentence."""
         if self.confidence is None:
             return Guarantee(
-                f"P(an ordinary point is called novel) <= {self.bound:.6g}, over {self.size} held-out ordinary points and the new one",
+                f"P(an ordinary point is called novel) <= {self.bound:.6g}, over {self.size} held-out ordinary points "
+                f"and the new one",
                 self.bound,
                 "every distribution of ordinary points",
             )
         return Guarantee(
-            f"with confidence {self.confidence:.6g} over {self.size} held-out ordinary points, P(an ordinary point is called novel) "
-            f"<= {self.bound:.6g}",
+            f"with confidence {self.confidence:.6g} over {self.size} held-out ordinary points, P(an ordinary point is "
+            f"called novel) <= {self.bound:.6g}",
             self.bound,
             "every distribution of ordinary points",
         )

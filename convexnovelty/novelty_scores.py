@@ -180,8 +180,8 @@ class LowDensity(NoveltyScore):
 class ClassifierScore(NoveltyScore):
     """What any classifier of scikit-learn says for "unlabelled" against "nominal".
 
-    It is the decision function if there is one, and otherwise the probability of the class. The estimator is cloned, and
-    parameters named ``random_state`` that are None are set, so that the same seed gives the same score.
+    It is the decision function if there is one, and otherwise the probability of the class. The estimator is cloned,
+    and parameters named ``random_state`` that are None are set, so that the same seed gives the same score.
     """
 
     estimator: Any
@@ -227,8 +227,8 @@ def as_novelty_score(score: Any) -> NoveltyScore:
     ):
         return ClassifierScore(score)
     raise InputError(
-        f"score: {score!r} was found; give 'density_ratio', 'low_density', a NoveltyScore, or a classifier of scikit-learn with "
-        f"decision_function or predict_proba"
+        f"score: {score!r} was found; give 'density_ratio', 'low_density', a NoveltyScore, or a classifier of "
+        f"scikit-learn with decision_function or predict_proba"
     )
 
 

@@ -6,7 +6,8 @@ Scott and Blanchard (2009), section 6. The paper's :math:`\pi` is the proportion
 
 Two things differ from the paper. Theorem 5 uses two deviation bounds, one a sample, that each hold with probability
 :math:`1-\delta`; both hold with probability :math:`1-2\delta` only, so here each gets :math:`\delta/2`. And theorem 6
-gives the k-th class :math:`\delta k^{-2}`, which adds up to more than :math:`\delta`; here it gets :math:`6/\pi^2` of it.
+gives the k-th class :math:`\delta k^{-2}`, which adds up to more than :math:`\delta`; here it gets :math:`6/\pi^2` of
+that.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ METHOD = Method(
     "novelty_proportion",
     title="Lower bound on the share of novelties",
     source="Scott and Blanchard (2009), section 6",
-    summary="A lower confidence bound on the share of novelties in an unlabelled sample, free of assumptions on distributions.",
+    summary="A lower confidence bound on the share of novelties in an unlabelled sample, for every distribution.",
     letters=("G3",),
 )
 
@@ -54,7 +55,8 @@ def novelty_proportion(
 ) -> ProportionBound:
     r"""A lower bound on the share of novelties in the distribution of the unlabelled sample.
 
-    .. math:: \hat\pi^- = \max_t \frac{1-\hat R_X(f_t)-\hat R_0(f_t)-(\varepsilon_n+\varepsilon_m)}{(1-\hat R_0(f_t)-\varepsilon_m)_+}
+    .. math:: \hat\pi^- = \max_t
+              \frac{1-\hat R_X(f_t)-\hat R_0(f_t)-(\varepsilon_n+\varepsilon_m)}{(1-\hat R_0(f_t)-\varepsilon_m)_+}
 
     Parameters
     ----------
@@ -171,7 +173,7 @@ class ProportionBound:
         )
 
 
-# -- what several nodes share --------------------------------------------------------------------------------------------
+# -- what several nodes share ------------------------------------------------------------------------------------------
 
 
 def _confidence(value: object, name: str) -> float:
@@ -186,7 +188,8 @@ def _guarantee(seen: Evidence, confidence: float, supremum: float) -> Guarantee:
         else "nothing is said of the share of novelties"
     )
     return Guarantee(
-        f"with confidence {confidence:.6g} over {seen.nominal_size} nominal and {seen.unlabelled_size} unlabelled scores, {said} ({seen.claim})",
+        f"with confidence {confidence:.6g} over {seen.nominal_size} nominal and {seen.unlabelled_size} unlabelled "
+        f"scores, {said} ({seen.claim})",
         found,
         "every nominal and every novel distribution",
     )
@@ -197,8 +200,9 @@ def _discarded(seen: Evidence, confidence: float) -> InfeasibleError | None:
     if seen.supremum(1 - confidence) > -math.inf:
         return None
     return InfeasibleError(
-        f"confidence: at {confidence:.6g} with {seen.nominal_size} nominal scores every classifier is discarded, since its rate plus the "
-        f"margin reaches one; the lower bound is 0 (vacuous); give more nominal scores or a lower confidence"
+        f"confidence: at {confidence:.6g} with {seen.nominal_size} nominal scores every classifier is discarded, since "
+        f"its rate plus the margin reaches one; the lower bound is 0 (vacuous); give more nominal scores or a "
+        f"lower confidence"
     )
 
 
@@ -249,6 +253,16 @@ def _usable(
     return seen, level
 
 
+def _coefficients(seen: Evidence, confidence: Tunable) -> tuple[Any, Any]:
+    """Numerators and denominators as parameters: both change with the confidence, which classifiers drop out does too."""
+
+    def part(which: int) -> Any:
+        return lambda value: seen.fractions(1 - value)[which]
+
+    shape = (seen.thresholds.size,)
+    return confidence.parameter(part(0), shape=shape), confidence.parameter(part(1), shape=shape, nonneg=True)
+
+
 def _admissible(seen: Evidence, confidence: Tunable) -> Callable[[], None]:
     def check() -> None:
         if (error := _discarded(seen, confidence.value)) is not None:
@@ -257,13 +271,14 @@ def _admissible(seen: Evidence, confidence: Tunable) -> Callable[[], None]:
     return check
 
 
-# -- theorem 5 -----------------------------------------------------------------------------------------------------------
+# -- theorem 5 ---------------------------------------------------------------------------------------------------------
 
 
 @METHOD.node(
     "mixture_lp",
     source="theorem 5, over mixtures of classifiers (Charnes and Cooper)",
-    latex=r"\max_{y\ge0}\ \sum_ty_t\,(1-\hat R_X(f_t)-\hat R_0(f_t)-\varepsilon_n-\varepsilon_m)\quad\text{s.t.}\quad\sum_ty_t\,(1-\hat R_0(f_t)-\varepsilon_m)=1",
+    latex=r"\max_{y\ge0}\ \sum_ty_t\,(1-\hat R_X(f_t)-\hat R_0(f_t)-\varepsilon_n-\varepsilon_m)"
+    r"\quad\text{s.t.}\quad\sum_ty_t\,(1-\hat R_0(f_t)-\varepsilon_m)=1",
 )
 def mixtures(
     scores_nominal: Any,
@@ -273,13 +288,11 @@ def mixtures(
     thresholds: Any = None,
     novel: Direction = "high",
 ) -> Formulation:
-    """The best mixture of threshold classifiers: a linear-fractional program, with y the weights over the denominator."""
+    """The best mixture of classifiers: a linear-fractional program, in which y is the weights over the denominator."""
     seen = evidence(scores_nominal, scores_unlabelled, deviation, thresholds, novel)
     level = Tunable("confidence", confidence, _confidence)
-    k = seen.thresholds.size
-    y = cp.Variable(k, nonneg=True)
-    numerators = level.parameter(lambda value: seen.fractions(1 - value)[0], shape=(k,))
-    denominators = level.parameter(lambda value: seen.fractions(1 - value)[1], shape=(k,), nonneg=True)
+    y = cp.Variable(seen.thresholds.size, nonneg=True)
+    numerators, denominators = _coefficients(seen, level)
     problem = cp.Problem(cp.Maximize(numerators @ y), [denominators @ y == 1])
 
     def read(values: Any) -> Reading:
@@ -294,7 +307,8 @@ def mixtures(
 @METHOD.node(
     "smallest_proportion",
     source="the proof of theorem 5",
-    latex=r"\min_\pi\ \pi\quad\text{s.t.}\quad1-\hat R_X(f_t)-\varepsilon_n\le(1-\pi)(\hat R_0(f_t)+\varepsilon_m)+\pi\ \ \forall t",
+    latex=r"\min_\pi\ \pi\quad\text{s.t.}\quad1-\hat R_X(f_t)-\varepsilon_n\le(1-\pi)(\hat R_0(f_t)+\varepsilon_m)+\pi"
+    r"\ \ \forall t",
 )
 def smallest_proportion(
     scores_nominal: Any,
@@ -307,10 +321,8 @@ def smallest_proportion(
     """The smallest share of novelties that no classifier contradicts; its multipliers are the mixture."""
     seen = evidence(scores_nominal, scores_unlabelled, deviation, thresholds, novel)
     level = Tunable("confidence", confidence, _confidence)
-    k = seen.thresholds.size
     pi = cp.Variable()
-    numerators = level.parameter(lambda value: seen.fractions(1 - value)[0], shape=(k,))
-    denominators = level.parameter(lambda value: seen.fractions(1 - value)[1], shape=(k,), nonneg=True)
+    numerators, denominators = _coefficients(seen, level)
     consistent = numerators <= pi * denominators
 
     def read(values: Any) -> Reading:
@@ -328,7 +340,8 @@ def smallest_proportion(
     "roc_maximum",
     kind="closed form",
     source="theorem 5",
-    latex=r"\hat\pi^-=\max_t\frac{1-\hat R_X(f_t)-\hat R_0(f_t)-(\varepsilon_n+\varepsilon_m)}{(1-\hat R_0(f_t)-\varepsilon_m)_+}",
+    latex=r"\hat\pi^-=\max_t"
+    r"\frac{1-\hat R_X(f_t)-\hat R_0(f_t)-(\varepsilon_n+\varepsilon_m)}{(1-\hat R_0(f_t)-\varepsilon_m)_+}",
 )
 def roc_maximum(
     scores_nominal: Any,
@@ -347,7 +360,8 @@ def roc_maximum(
     "tangent",
     kind="algorithm",
     source="theorems 4 and 5",
-    latex=r"\hat\pi^-=1-\min_t\frac{1-L_t}{1-U_t},\quad L_t=1-\hat R_X(f_t)-\varepsilon_n,\ U_t=\hat R_0(f_t)+\varepsilon_m",
+    latex=r"\hat\pi^-=1-\min_t\frac{1-L_t}{1-U_t},"
+    r"\quad L_t=1-\hat R_X(f_t)-\varepsilon_n,\ U_t=\hat R_0(f_t)+\varepsilon_m",
 )
 def tangent(
     scores_nominal: Any,
@@ -359,9 +373,9 @@ def tangent(
 ) -> Solution:
     """The line from the corner (1, 1) that touches the ROC curve, moved by the margins: one less its slope.
 
-    Theorem 4 takes the slope of the optimal ROC curve at its right end. The curve of a sample has to be moved down and to
-    the right, and then only a line from the corner is left of the tangent there. It is found on the concave hull, along
-    which the slope falls and then rises.
+    Theorem 4 takes the slope of the optimal ROC curve at its right end. The curve of a sample has to be moved down and
+    to the right, and then only a line from the corner is left of the tangent there. It is found on the concave hull,
+    along which the slope falls and then rises.
     """
     seen, level = _usable(scores_nominal, scores_unlabelled, confidence, deviation, thresholds, novel)
     lower, upper = seen.bounds(1 - level)
@@ -380,7 +394,8 @@ def tangent(
     "dinkelbach",
     kind="algorithm",
     source="theorem 5, as a fractional program (Dinkelbach)",
-    latex=r"\lambda\leftarrow\frac{N_{t}}{D_{t}},\quad t=\arg\max_s\,(N_s-\lambda D_s),\quad\text{until}\ \max_s(N_s-\lambda D_s)=0",
+    latex=r"\lambda\leftarrow\frac{N_{t}}{D_{t}},\quad t=\arg\max_s\,(N_s-\lambda D_s),"
+    r"\quad\text{until}\ \max_s(N_s-\lambda D_s)=0",
 )
 def dinkelbach(
     scores_nominal: Any,
@@ -445,7 +460,7 @@ METHOD.step(
 )
 
 
-# -- theorem 4: known distributions on a finite set ------------------------------------------------------------------------
+# -- theorem 4: known distributions on a finite set --------------------------------------------------------------------
 
 
 @METHOD.node(
@@ -473,7 +488,8 @@ def decomposition(nominal_probabilities: Any, unlabelled_probabilities: Any) -> 
 @METHOD.node(
     "best_test",
     source="theorem 4, inequality 4, over randomised classifiers (Charnes and Cooper)",
-    latex=r"\max_f\ 1-\frac{R_X(f)}{1-R_0(f)},\quad z=\frac{1-f}{1-R_0(f)}:\quad\max_{z\ge0}\ 1-P_X'z\quad\text{s.t.}\quad P_0'z=1",
+    latex=r"\max_f\ 1-\frac{R_X(f)}{1-R_0(f)},\quad z=\frac{1-f}{1-R_0(f)}:"
+    r"\quad\max_{z\ge0}\ 1-P_X'z\quad\text{s.t.}\quad P_0'z=1",
 )
 def best_test(nominal_probabilities: Any, unlabelled_probabilities: Any) -> Formulation:
     """The bound of theorem 4, at its best over all randomised classifiers of a finite set.
@@ -509,7 +525,7 @@ def smallest_ratio(nominal_probabilities: Any, unlabelled_probabilities: Any) ->
     latex=r"\pi=1-\frac{R^*_{X,1-h}}{h}\quad\text{for small }h",
 )
 def slope_at_one(nominal_probabilities: Any, unlabelled_probabilities: Any) -> Solution:
-    """The difference quotient of the optimal test's false-negative rate at the right end, where it is a straight line."""
+    """The difference quotient of the best false-negative rate at the right end, where it is a straight line."""
     p0, px = distributions(nominal_probabilities, unlabelled_probabilities)
     ratios = likelihood_ratios(p0, px)
     h = float(p0[(p0 > 0) & (ratios <= ratios[p0 > 0].min())].sum()) / 2
@@ -550,7 +566,7 @@ METHOD.step(
 )
 
 
-# -- theorems about every solution ---------------------------------------------------------------------------------------
+# -- theorems about every solution -------------------------------------------------------------------------------------
 
 
 @METHOD.property("test", source="corollary 1")
@@ -589,7 +605,7 @@ def inverted(
     return claims
 
 
-# -- instances -----------------------------------------------------------------------------------------------------------
+# -- instances ---------------------------------------------------------------------------------------------------------
 
 
 def _histograms(nominal: Array, unlabelled: Array, bins: int = 6) -> dict[str, Array]:

@@ -44,7 +44,7 @@ METHOD = Method(
     "semi_supervised",
     title="Semi-supervised novelty detection",
     source="Scott and Blanchard (2009)",
-    summary="A test of nominal against unlabelled points, at a false-positive rate that held-out nominal points guarantee.",
+    summary="A test of nominal against unlabelled points, at a rate of false positives that held-out points guarantee.",
     letters=("G1", "G2", "G4"),
 )
 
@@ -74,8 +74,9 @@ def semi_supervised(
         :class:`~convexnovelty.novelty_scores.NoveltyScore`, or any classifier of scikit-learn.
     confidence : None for a rate that holds for the next ordinary point; a number in (0, 1) for a rate that holds for
         the threshold that was found, with this probability over the held-out points. The latter needs more of them.
-    uniform_share : p_n in [0, 1) of the hybrid (section 5): this share of uniform points on a box round the nominal ones
-        is mixed into the unlabelled ones, so that the detector falls back on low density when there are no novelties.
+    uniform_share : p_n in [0, 1) of the hybrid (section 5): this share of uniform points on a box round the nominal
+        ones is mixed into the unlabelled ones, so that the detector falls back on low density when there are no
+        novelties.
     replace : whether the uniform points take the place of unlabelled ones, as the paper analyses it, or are added to
         them, as it recommends in practice.
     held_out : the share of nominal points that only set the threshold, in (0, 1); or such points, of shape (k, p).
@@ -105,7 +106,7 @@ def semi_supervised(
     learner, random = as_novelty_score(score), generator(random_state)
     share = fraction(uniform_share, "uniform_share", zero=True)
     if isinstance(held_out, (int, float, np.integer, np.floating)):
-        fitting, held = split(ordinary, held_out, random)
+        fitting, held = split(ordinary, float(held_out), random)
     else:
         fitting, held = ordinary, points(held_out, "held_out")
         if held.shape[1] != ordinary.shape[1]:
@@ -203,7 +204,7 @@ class Detector:
         n = len(self.unlabelled)
         if n < 2:
             raise InputError(
-                "unlabelled: 1 point was found; to label the sample itself at least 2 are needed, as each is judged by others"
+                "unlabelled: 1 point was found; at least 2 are needed to label the sample itself, each judged by others"
             )
         folds = min(self.folds, n)
         part = np.random.default_rng([self.seed, folds]).permutation(n) % folds
@@ -232,7 +233,7 @@ class Detector:
         return self._crossed[1]
 
 
-# -- tests of finite distributions -----------------------------------------------------------------------------------------
+# -- tests of finite distributions -------------------------------------------------------------------------------------
 
 
 def _rate(value: object, name: str) -> float:
@@ -243,7 +244,7 @@ def _test(nominal: Array, against: Array, false_positive_rate: float, *, exact: 
     rate = Tunable("false_positive_rate", false_positive_rate, _rate)
     f = cp.Variable(nominal.size, nonneg=True)
     alpha = rate.parameter(nonneg=True)
-    allowed = nominal @ f == alpha if exact else nominal @ f <= alpha
+    allowed: Any = nominal @ f == alpha if exact else nominal @ f <= alpha
     return Formulation(
         cp.Problem(cp.Minimize(against @ (1 - f)), [allowed, f <= 1]), {"f": f}, tunables={"false_positive_rate": rate}
     )
@@ -401,7 +402,7 @@ METHOD.step(
 )
 
 
-# -- tests that threshold a score ------------------------------------------------------------------------------------------
+# -- tests that threshold a score --------------------------------------------------------------------------------------
 
 
 def roc_points(scores_nominal: Any, scores_unlabelled: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
@@ -421,7 +422,7 @@ def threshold_mixture(scores_nominal: Any, scores_unlabelled: Any, false_positiv
     nominal, unlabelled, m, n = roc_points(scores_nominal, scores_unlabelled)
     rate = Tunable("false_positive_rate", false_positive_rate, _rate)
     w = cp.Variable(nominal.size, nonneg=True)
-    constraints = [(nominal / m) @ w <= rate.parameter(nonneg=True), cp.sum(w) == 1]
+    constraints: list[Any] = [(nominal / m) @ w <= rate.parameter(nonneg=True), np.ones(nominal.size) @ w == 1]
     return Formulation(
         cp.Problem(cp.Minimize((1 - unlabelled / n) @ w), constraints), {"w": w}, tunables={"false_positive_rate": rate}
     )
@@ -430,7 +431,8 @@ def threshold_mixture(scores_nominal: Any, scores_unlabelled: Any, false_positiv
 @METHOD.node(
     "monotone_test",
     source="section 4, as a test of score values",
-    latex=r"\min_g\ \sum_j\hat p_{Xj}(1-g_j)\quad\text{s.t.}\quad\sum_j\hat p_{0j}g_j\le\alpha,\ 1\ge g_1\ge\dots\ge g_k\ge0",
+    latex=r"\min_g\ \sum_j\hat p_{Xj}(1-g_j)\quad\text{s.t.}\quad\sum_j\hat p_{0j}g_j\le\alpha,"
+    r"\ 1\ge g_1\ge\dots\ge g_k\ge0",
 )
 def monotone_test(scores_nominal: Any, scores_unlabelled: Any, false_positive_rate: float) -> Formulation:
     """The best test of score values, from the highest down, that calls none novel more often than a higher one."""
@@ -439,9 +441,9 @@ def monotone_test(scores_nominal: Any, scores_unlabelled: Any, false_positive_ra
     # From the highest score down: what lies above one threshold and not above the one before.
     p0, px = np.diff(nominal) / m, np.diff(unlabelled) / n
     g = cp.Variable(p0.size, nonneg=True)
-    constraints = [p0 @ g <= rate.parameter(nonneg=True), g[0] <= 1]
+    constraints: list[Any] = [p0 @ g <= rate.parameter(nonneg=True), g[0] <= 1]
     if p0.size > 1:
-        constraints.append(cp.diff(g) <= 0)
+        constraints.append(g[1:] <= g[:-1])
     return Formulation(
         cp.Problem(cp.Minimize(px @ (1 - g)), constraints), {"g": g}, tunables={"false_positive_rate": rate}
     )
@@ -487,7 +489,7 @@ METHOD.step(
 )
 
 
-# -- detectors of points ---------------------------------------------------------------------------------------------------
+# -- detectors of points -----------------------------------------------------------------------------------------------
 
 
 def _detection(
@@ -516,7 +518,7 @@ def _detection(
 def plug_in(
     nominal: Any, unlabelled: Any, false_positive_rate: float, uniform_share: float = 0.0, random_state: Any = 0
 ) -> Solution:
-    """Kernel density estimates plugged into the likelihood ratio; the threshold is an order statistic of held-out scores.
+    """Kernel densities plugged into the likelihood ratio; the threshold is an order statistic of held-out scores.
 
     The objective is the share of the unlabelled sample that is called ordinary.
     """
@@ -553,7 +555,7 @@ METHOD.step(
 )
 
 
-# -- theorems about every solution -----------------------------------------------------------------------------------------
+# -- theorems about every solution -------------------------------------------------------------------------------------
 
 
 @METHOD.property("excess losses", source="theorems 1 and 3")
@@ -633,7 +635,7 @@ def held_out_rate(solution: Solution, false_positive_rate: float) -> list[Claim]
     ]
 
 
-# -- instances -------------------------------------------------------------------------------------------------------------
+# -- instances ---------------------------------------------------------------------------------------------------------
 
 
 def _instance(
