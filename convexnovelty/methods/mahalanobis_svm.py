@@ -1,0 +1,1127 @@
+r"""The one-class support vector machine in a Mahalanobis metric whose covariance is uncertain.
+
+Tsang, Kwok and Li (2006), section II. The plane :math:`w'x = \rho` is pushed away from the origin in the metric of the
+covariance :math:`\Sigma`, and :math:`\Sigma` is only known to lie in a set. The paper's :math:`\nu` is
+``outlier_fraction`` here, its c is ``covariance_weight``, and r is the radius of a Frobenius ball. Errata: section II-B
+reduces to section II-A for :math:`\Delta = rI`, where the paper prints :math:`\Delta = \frac{r}{\nu n}I`; and program 6
+with c = 0 is program 1 divided by r.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.optimize
+
+from convexnovelty import datasets, kernels
+from convexnovelty._lazy import cp
+from convexnovelty.algorithms import woodbury
+from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
+from convexnovelty.algorithms.smo import smo
+from convexnovelty.declare import Claim, Instance, Method
+from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.metrics import Sample, Whitened, whitened
+from convexnovelty.modelling import gram_form, quantile_interval
+from convexnovelty.moments import Moments
+from convexnovelty.regions import Guarantee, HalfSpace
+from convexnovelty.uncertainty import Adversary, CovarianceSet, FrobeniusBall, LoewnerInterval, worst_deviation
+from convexnovelty.validation import Array, fraction
+
+METHOD = Method(
+    "mahalanobis_svm",
+    title="Mahalanobis one-class support vector machine",
+    source="Tsang, Kwok and Li (2006)",
+    summary="The plane farthest from the origin in the metric of an uncertain covariance, leaving a fraction outside.",
+    takes="covariance",
+    letters=("E1", "B3"),
+)
+
+Set: TypeAlias = CovarianceSet | None
+Weight: TypeAlias = float | None
+
+# Equation 8 inverts the Gram matrix twice, and each time loses digits in proportion to its condition.
+INVERTIBLE = 1e-7
+# Where a set is met by its membership alone, the program grows as the dimension squared, and a semidefinite cone can be
+# scaled as a whole only, so that nothing of the smallest of its entries is left in rounding.
+LARGEST_MEMBER = 12
+WIDEST_MEMBER = 1e3
+
+
+# -- what several nodes share ------------------------------------------------------------------------------------------
+
+
+def _share(value: object, name: str) -> float:
+    return fraction(value, name, one=True)
+
+
+def _reading(sample: Sample, normal: Array, nu: float, deviation: float, **letters: Any) -> Reading:
+    scores = sample.points @ normal
+    offset = quantile_interval(scores, nu)
+    slack = 1e-7 * max(float(np.abs(scores).max()), np.finfo(float).tiny)
+    outside = int((scores < offset.used - slack).sum())
+    distance = offset.used / deviation if deviation > 0 else float("inf")
+    return Reading(
+        HalfSpace(normal, offset.used),
+        Guarantee(
+            f"{outside} of {sample.features.n} training points lie outside, at most the fraction {nu:.6g} of them; for "
+            f"every covariance in {sample.recipe!r} the plane is at least {distance:.6g} deviations from the origin",
+            bound=nu,
+        ),
+        offset,
+        {"u": deviation, "distance": distance, **letters},
+    )
+
+
+def _in_metric(sample: Sample, metric: Whitened, alpha: Array, nu: float) -> Reading:
+    return _reading(sample, metric.normal(alpha), nu, metric.deviation(alpha))
+
+
+def _solution(reading: Reading, objective: float, how: str, iterations: int = 0, **letters: Any) -> Solution:
+    return Solution(
+        objective,
+        {**reading.letters, **letters},
+        reading.region,
+        reading.guarantee,
+        offset=reading.offset,
+        solver=how,
+        iterations=iterations,
+    )
+
+
+# -- when a node is defined --------------------------------------------------------------------------------------------
+
+Refusal = Callable[[Sample], str | None]
+
+
+def _unless(*refusals: Refusal) -> Callable[..., str | None]:
+    """The condition of a node: the first reason that applies to the sample and its set."""
+
+    def condition(
+        features: FeatureMap, uncertainty: Set = None, covariance_weight: Weight = None, ddof: int = 0
+    ) -> str | None:
+        sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+        return next((reason for refusal in refusals if (reason := refusal(sample)) is not None), None)
+
+    return condition
+
+
+def _no_worst(sample: Sample) -> str | None:
+    if sample.worst is not None:
+        return None
+    return f"{sample.recipe!r} has no worst covariance that serves every direction, so there is no single metric"
+
+
+def _no_radius(sample: Sample) -> str | None:
+    if sample.radius is None:
+        return f"the worst covariance over {sample.recipe!r} is not r I + c X H X'"
+    if sample.radius <= 1e-12 * sample.features.unit**2:
+        return "without a radius the Gram matrix alone does not determine the metric"
+    return None
+
+
+def _singular(gram: Array) -> str | None:
+    values = np.linalg.eigvalsh(gram)
+    share = float(values[0] / values[-1])
+    if share > INVERTIBLE:
+        return None
+    return f"the Gram matrix is not invertible, since its eigenvalues span {max(share, 0.0):.0e}"
+
+
+def _singular_gram(sample: Sample) -> str | None:
+    return _singular(sample.features.gram)
+
+
+def _shape(sample: Sample) -> Whitened | str:
+    r"""The points in the metric of the paper's Delta, or why it is not positive definite."""
+    if sample.worst is None:
+        return f"{sample.recipe!r} has no worst covariance that serves every direction"
+    if sample.weight == 0:
+        return "without the sample's covariance the set's shape is all there is"
+    delta = sample.worst - sample.moments.covariance
+    deviations = np.sqrt(np.maximum(np.diag(delta), 0.0))
+    if not (deviations > 0).all() or np.linalg.eigvalsh(delta / deviations / deviations[:, None])[0] <= 1e-10:
+        return f"what {sample.recipe!r} adds to the covariance is not positive definite"
+    return whitened(sample.points, delta)
+
+
+def _no_shape(sample: Sample) -> str | None:
+    found = _shape(sample)
+    return found if isinstance(found, str) else None
+
+
+def _singular_shape(sample: Sample) -> str | None:
+    found = _shape(sample)
+    return found if isinstance(found, str) else _singular(found.features.gram)
+
+
+def _out_of_reach(features: FeatureMap) -> str | None:
+    """Why the set is not met through its membership here."""
+    if features.dimension > LARGEST_MEMBER:
+        return f"in dimension {features.dimension} the set's membership is left to smaller instances"
+    deviations = np.asarray(features.training).std(axis=0)
+    span = float(deviations.max() / max(float(deviations.min()), np.finfo(float).tiny))
+    if span <= WIDEST_MEMBER:
+        return None
+    return f"the columns' deviations span {span:.0e}, which a matrix inequality in their units cannot resolve"
+
+
+def _badly_conditioned(sample: Sample) -> str | None:
+    if sample.worst is None:
+        return _no_worst(sample)
+    deviations = np.sqrt(np.maximum(np.diag(sample.worst), 0.0))
+    if (deviations > 0).all() and np.linalg.eigvalsh(sample.worst / deviations / deviations[:, None])[0] >= 1e-5:
+        return None
+    return "the inverse of the covariance is written out here, which takes one that is well conditioned"
+
+
+# -- the program -------------------------------------------------------------------------------------------------------
+
+
+def mahalanobis_svm(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: CovarianceSet | None = None,
+    covariance_weight: float | None = None,
+    ddof: int = 0,
+    form: Literal["primal", "dual"] = "primal",
+) -> Formulation:
+    r"""The one-class machine in the metric of the worst covariance of a set, as a primal or a dual program.
+
+    Parameters
+    ----------
+    features : LinearFeatures or KernelFeatures of n points.
+    outlier_fraction : the paper's nu, in (0, 1]; below 1/n the margin is hard.
+    uncertainty : a set of covariances around :math:`\Sigma^0 = cXHX'`, for example ``FrobeniusBall(r)`` with r in
+        squared units of the features; None takes the sample's covariance as exact, which must then be regular.
+    covariance_weight : the paper's c; 1/(n - ddof) by default. Zero leaves the covariance out.
+    ddof : 0 for the maximum likelihood covariance, 1 for the sample covariance.
+    form : "primal" (equation 5, any set) or "dual" (equation 7, in the Gram matrix, for sets like the Frobenius ball).
+
+    Returns
+    -------
+    A formulation whose ``outlier_fraction`` can be set without compiling again, and in the primal form the set's
+    numbers too. Its region is the half-space :math:`w'\Phi(x) \ge \rho`. In the dual form ``solution.values["gamma"]``
+    holds the coefficients with which ``features.cross_gram(Z) @ gamma`` scores new points.
+
+    Raises
+    ------
+    InputError for arguments that cannot be used; UnboundedError, on solving, for a covariance that is singular where
+    the sample's mean is not zero.
+
+    Examples
+    --------
+    >>> import convexnovelty as cn, numpy as np
+    >>> features = cn.LinearFeatures(np.array([[1.0, 3.0], [2.0, 1.0], [3.0, 3.0], [4.0, 1.0]]))
+    >>> problem = cn.mahalanobis_svm(features, 0.5, uncertainty=cn.uncertainty.FrobeniusBall(0.5))
+    >>> solution = problem.solve()
+    >>> round(solution.objective, 6), round(problem.set(radius=1.0).solve().objective, 6)
+    (-1.681818, -1.246154)
+    """
+    if form not in ("primal", "dual"):
+        raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
+    made = robust if form == "primal" else kernel_dual
+    return made(features, outlier_fraction, uncertainty, covariance_weight, ddof)
+
+
+@METHOD.node(
+    "robust",
+    source="equation 5",
+    latex=r"\min_{w,\xi,\rho}\ \sup_{\Sigma\in\mathcal U}\tfrac12w'\Sigma w+\tfrac1{\nu n}\sum_i\xi_i-\rho"
+    r"\quad\text{s.t.}\quad w'x_i\ge\rho-\xi_i,\ \xi_i\ge0",
+)
+def robust(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Formulation:
+    """The primal against the worst covariance of any set, through the set's counterpart."""
+    return _program(Sample.of(features, uncertainty, covariance_weight, ddof), outlier_fraction, "best")
+
+
+@METHOD.node(
+    "derived_counterpart",
+    source="equation 5, by conic duality of the membership constraints",
+    latex=r"\sup_{\Sigma\in\mathcal U}\sqrt{w'\Sigma w}=\min_{M,t}\ t\quad\text{s.t.}\quad\sigma_{\mathcal U}(M)\le t,"
+    r"\ \begin{pmatrix}M&w\\w'&t\end{pmatrix}\succeq0",
+    condition=_out_of_reach,
+)
+def derived_counterpart(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Formulation:
+    """The same program with a counterpart that is derived from the set's membership alone."""
+    return _program(Sample.of(features, uncertainty, covariance_weight, ddof), outlier_fraction, "derived")
+
+
+def _program(sample: Sample, outlier_fraction: float, route: Literal["best", "derived"]) -> Formulation:
+    nu = Tunable("outlier_fraction", outlier_fraction, _share)
+    posed, n = sample.posed(), sample.features.n
+    centred = sample.recipe.tunable().centred(posed.moments)
+    xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
+    price = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+    deviation = worst_deviation(centred, posed.seen, route=route)
+
+    def admissible() -> None:
+        numbers = centred.numbers()
+        worst = (sample.recipe.replaced(**numbers) if numbers else sample.recipe).centred(sample.moments).ellipsoidal()
+        if worst is not None:
+            whitened(sample.points, worst)  # says where the program is unbounded, and what would do
+
+    return Formulation(
+        cp.Problem(
+            cp.Minimize(cp.square(u) / 2 + price * cp.sum(xi) - rho),
+            [posed.rows @ posed.w.variable >= rho - xi, deviation.value <= u, *deviation.constraints],
+        ),
+        {
+            "w": posed.w,
+            "xi": Quantity(xi, posed.unit**2),
+            "rho": Quantity(rho, posed.unit**2),
+            "u": Quantity(u, posed.unit),
+        },
+        objective_unit=posed.unit**2,
+        read=lambda values: _reading(sample, values["w"], nu.value, values["u"]),
+        tunables={"outlier_fraction": nu, **centred.tunables()},
+        admissible=admissible,
+    )
+
+
+@METHOD.node(
+    "robust_dual",
+    source="not in the paper: the dual of equation 5, with the worst covariance as a variable",
+    latex=r"\min_{\alpha,\Sigma}\ \tfrac12\alpha'X'\Sigma^{-1}X\alpha\quad\text{s.t.}\quad"
+    r"0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1,\ \Sigma\in\mathcal U",
+    condition=_out_of_reach,
+)
+def robust_dual(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Formulation:
+    """One convex program in the multipliers and the covariance, which the set enters by its membership."""
+    nu = Tunable("outlier_fraction", outlier_fraction, _share)
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    posed, n, p = sample.posed(), features.n, features.dimension
+    alpha = cp.Variable(n, nonneg=True, name="alpha")
+    z, S = cp.Variable(p, name="z"), cp.Variable((p, p), symmetric=True, name="S")
+    upper = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+    members = sample.centred.membership(posed.covariance(S))
+    tie = z == posed.rows.T @ alpha
+
+    def read(values: Any) -> Reading:
+        # The multiplier of z = X alpha is w itself, which S^-1 X alpha would give with the errors of both.
+        w = -np.asarray(posed.w.axes) @ np.asarray(tie.dual_value)
+        deviation = float(np.sqrt(max(w @ (sample.points.T @ values["alpha"]), 0.0)))
+        return _reading(sample, w, nu.value, deviation, w=w, S=posed.covariance(S.value))
+
+    return Formulation(
+        cp.Problem(
+            cp.Minimize(cp.matrix_frac(z, S) / 2),
+            [tie, alpha <= upper, cp.sum(alpha) == 1, *(members if isinstance(members, (list, tuple)) else [members])],
+        ),
+        {"alpha": Quantity(alpha)},
+        objective_unit=posed.unit**2,
+        read=read,
+        tunables={"outlier_fraction": nu},
+    )
+
+
+def _tail(scores: Array, nu: float) -> float:
+    r"""The least of :math:`\frac1{\nu n}\sum_i(\rho - s_i)_+ - \rho`: minus the mean of the lowest fraction."""
+    rho = quantile_interval(scores, nu).used
+    return float(np.maximum(rho - scores, 0.0).sum() / (nu * scores.size) - rho)
+
+
+@METHOD.node(
+    "semi_infinite",
+    kind="algorithm",
+    source="equation 5",
+    latex=r"\tfrac12w'\Sigma w\le\tfrac12u^2\quad\forall\,\Sigma\in\mathcal U",
+    condition=_out_of_reach,
+)
+def semi_infinite(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Solution:
+    """Adversarial cutting planes: the set is met only through its membership."""
+    nu = _share(outlier_fraction, "outlier_fraction")
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    posed, adversary = sample.posed(), Adversary(sample.centred)
+    xi, rho, u = cp.Variable(features.n, nonneg=True), cp.Variable(), cp.Variable(nonneg=True)
+    w, unit = posed.w, posed.unit
+    cuts: list[tuple[Array, Any]] = []
+
+    def cut(member: Array) -> list[Any]:
+        values, vectors = np.linalg.eigh(member)
+        root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+        cuts.append((member, cp.norm((root @ w.axes / unit) @ w.variable) <= u))
+        return [cuts[-1][1]]
+
+    def repair(values: Any) -> tuple[float, Any]:
+        # All but the square is homogeneous in w, so the best length of a direction is known.
+        deviation, tail = adversary(values["w"]).value, _tail(sample.points @ values["w"], nu)
+        if deviation <= 0 or tail >= 0:
+            return 0.0, {"w": 0 * values["w"], "u": 0.0}
+        length = -tail / deviation**2
+        return -(tail**2) / (2 * deviation**2) / unit**2, {"w": length * values["w"], "u": length * deviation}
+
+    # The nominal covariance may be singular; a member for each axis bounds the master program.
+    seeds = [sample.moments.covariance, *(adversary(axis).member for axis in np.eye(features.dimension))]
+    found = cutting_planes(
+        cp.square(u) / 2 + cp.sum(xi) / (nu * features.n) - rho,
+        {"w": w},
+        [Robust(lambda values: adversary(values["w"]).member, cut)],
+        repair,
+        constraints=[posed.rows @ w.variable >= rho - xi],
+        seeds=[seeds],
+        tolerance=1e-7,
+    )
+    shares = np.array([0.0 if held.dual_value is None else max(float(held.dual_value), 0.0) for _, held in cuts])
+    mixture = np.einsum("k,kij->ij", shares / shares.sum(), np.array([member for member, _ in cuts]))
+    refined = [repair({"w": w}) for w in _refined(sample, lambda w: adversary(w).member, mixture, nu)]
+    objective, values = min([(found.upper, found.values), *refined], key=lambda pair: pair[0])
+    reading = _reading(sample, values["w"], nu, values["u"])
+    return _solution(reading, objective * unit**2, "cutting planes", found.rounds, w=values["w"])
+
+
+def _refined(sample: Sample, worst: Callable[[Array], Array], mixture: Array, nu: float) -> list[Array]:
+    r"""Planes nearer to the optimum than those of cutting planes, which know w to the root of their gap only.
+
+    The multipliers of the cuts mix the members into the covariance of the saddle point, in whose metric the plane is
+    the one-class machine's: exact where the set has corners. Where it is smooth, w is the machine's own plane in the
+    metric of the covariance :math:`\Sigma(w)` that is worst for w, and this equation is solved.
+    """
+    upper = 1 / (nu * sample.features.n)
+
+    def machine(covariance: Array) -> Array:
+        metric = whitened(sample.points, covariance)
+        return metric.normal(smo(metric.features.gram, upper=upper).multipliers)
+
+    start = machine(mixture)
+    size = float(np.abs(start).max()) or 1.0
+
+    def missing(v: Array) -> Array:
+        return v - machine(worst(size * v)) / size
+
+    try:
+        found = scipy.optimize.root(missing, start / size, options={"maxfev": 60})  # type: ignore[call-overload]
+    except ConvexNoveltyError:
+        return [start]
+    return [start, size * found.x]
+
+
+# -- in the worst metric -----------------------------------------------------------------------------------------------
+
+
+@METHOD.node(
+    "primal",
+    source="equation 4, with the worst covariance",
+    latex=r"\min_{w,\xi,\rho}\ \tfrac12w'\Sigma w+\tfrac1{\nu n}\sum_i\xi_i-\rho"
+    r"\quad\text{s.t.}\quad w'x_i\ge\rho-\xi_i,\ \xi_i\ge0",
+    condition=_unless(_no_worst),
+)
+def primal(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Formulation:
+    """The primal for one covariance, the set's worst, with whitened points instead of a dense quadratic form."""
+    nu = Tunable("outlier_fraction", outlier_fraction, _share)
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    metric = sample.metric()
+    unit, n = metric.features.unit, features.n
+    y, xi, rho = cp.Variable(metric.features.dimension), cp.Variable(n, nonneg=True), cp.Variable()
+    price = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+    rows = np.asarray(metric.features.training) / unit
+    return Formulation(
+        cp.Problem(cp.Minimize(cp.sum_squares(y) / 2 + price * cp.sum(xi) - rho), [rows @ y >= rho - xi]),
+        {
+            "w": Quantity(y, unit, metric.root, metric.inverse),
+            "xi": Quantity(xi, unit**2),
+            "rho": Quantity(rho, unit**2),
+        },
+        objective_unit=unit**2,
+        read=lambda values: _reading(
+            sample, values["w"], nu.value, float(np.linalg.norm(metric.inverse @ values["w"]))
+        ),
+        tunables={"outlier_fraction": nu},
+    )
+
+
+@METHOD.node(
+    "metric_primal",
+    source="equation 3",
+    latex=r"\min_{v,\xi,\rho}\ \tfrac12v'\Sigma^{-1}v+\tfrac1{\nu n}\sum_i\xi_i-\rho"
+    r"\quad\text{s.t.}\quad v'\Sigma^{-1}x_i\ge\rho-\xi_i,\ \xi_i\ge0",
+    condition=_unless(_badly_conditioned),
+)
+def metric_primal(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Formulation:
+    """The one-class machine with products taken in the metric, before the change of variables v = Sigma w."""
+    nu = Tunable("outlier_fraction", outlier_fraction, _share)
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    if (refusal := _badly_conditioned(sample)) is not None or sample.worst is None:
+        raise InputError(f"uncertainty: {refusal}; use the primal form")
+    deviations = np.sqrt(np.diag(sample.worst))
+    inverse = np.linalg.inv(sample.worst / deviations / deviations[:, None])
+    inverse = (inverse + inverse.T) / 2
+    scaled = sample.points / deviations
+    unit = float(np.sqrt(np.mean(np.einsum("ij,jk,ik->i", scaled, inverse, scaled))))
+    y, xi, rho = cp.Variable(features.dimension), cp.Variable(features.n, nonneg=True), cp.Variable()
+    price = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    rows = scaled @ inverse / unit
+
+    def read(values: Any) -> Reading:
+        normal = inverse @ (values["v"] / deviations) / deviations
+        return _reading(sample, normal, nu.value, float(np.sqrt(values["v"] @ normal)), w=normal)
+
+    return Formulation(
+        cp.Problem(
+            cp.Minimize(cp.quad_form(y, cp.psd_wrap(inverse)) / 2 + price * cp.sum(xi) - rho), [rows @ y >= rho - xi]
+        ),
+        {
+            "v": Quantity(y, unit, np.diag(deviations), np.diag(1 / deviations)),
+            "xi": Quantity(xi, unit**2),
+            "rho": Quantity(rho, unit**2),
+        },
+        objective_unit=unit**2,
+        read=read,
+        tunables={"outlier_fraction": nu},
+    )
+
+
+@METHOD.node(
+    "dual",
+    source="equation 6",
+    latex=r"\min_\alpha\ \tfrac12\alpha'X'\Sigma_r^{-1}X\alpha"
+    r"\quad\text{s.t.}\quad0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1",
+    condition=_unless(_no_worst),
+)
+def dual(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Formulation:
+    """The point of the reduced convex hull that is nearest to the origin in the worst metric."""
+    nu = Tunable("outlier_fraction", outlier_fraction, _share)
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    metric = sample.metric()
+    unit = metric.features.unit
+    alpha = cp.Variable(features.n, nonneg=True, name="alpha")
+    upper = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    objective = gram_form(alpha, metric.features, unit) / 2
+    return Formulation(
+        cp.Problem(cp.Minimize(objective), [alpha <= upper, cp.sum(alpha) == 1]),
+        {"alpha": Quantity(alpha)},
+        objective_unit=unit**2,
+        read=lambda values: _in_metric(sample, metric, values["alpha"], nu.value),
+        tunables={"outlier_fraction": nu},
+    )
+
+
+@METHOD.node(
+    "smo",
+    kind="algorithm",
+    source="equation 6, a dual of the one-class machine's form",
+    latex=r"\min_\alpha\ \tfrac12\alpha'G\alpha,\quad G=X'\Sigma_r^{-1}X",
+    condition=_unless(_no_worst),
+)
+def sequential(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Solution:
+    """Sequential minimal optimisation on the Gram matrix in the worst metric."""
+    nu = _share(outlier_fraction, "outlier_fraction")
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    metric = sample.metric()
+    result = smo(metric.features.gram, upper=1 / (nu * features.n))
+    reading = _in_metric(sample, metric, result.multipliers, nu)
+    return _solution(reading, result.objective, "SMO", result.iterations, alpha=result.multipliers)
+
+
+def _not_all(outlier_fraction: float) -> str | None:
+    return None if outlier_fraction == 1 else "every multiplier is at its bound for outlier_fraction = 1 only"
+
+
+@METHOD.node(
+    "mean_direction",
+    kind="closed form",
+    source="equation 6 with nu = 1",
+    latex=r"\nu=1:\quad\alpha_i=\tfrac1n,\ w=\Sigma_r^{-1}m",
+    condition=lambda features, outlier_fraction, uncertainty=None, covariance_weight=None, ddof=0: (
+        _not_all(outlier_fraction) or _unless(_no_worst)(features, uncertainty, covariance_weight, ddof)
+    ),
+)
+def mean_direction(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Solution:
+    """With an outlier fraction of one the normal is that of the single-class minimax probability machine."""
+    if (refusal := _not_all(_share(outlier_fraction, "outlier_fraction"))) is not None:
+        raise InputError(f"outlier_fraction: {outlier_fraction} was found; {refusal}")
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    metric = sample.metric()
+    alpha = np.full(features.n, 1 / features.n)
+    reading = _in_metric(sample, metric, alpha, 1.0)
+    return _solution(reading, metric.deviation(alpha) ** 2 / 2, "closed form", alpha=alpha)
+
+
+# -- in the Gram matrix ------------------------------------------------------------------------------------------------
+
+
+def _gram_program(
+    sample: Sample, outlier_fraction: float, gram: Array, scale: float, normal: Callable[[Array], Array], **letters: Any
+) -> Formulation:
+    """The dual with the stored matrix ``scale * gram``; ``normal`` gives the plane from the multipliers."""
+    nu = Tunable("outlier_fraction", outlier_fraction, _share)
+    n = sample.features.n
+    unit = float(np.sqrt(np.trace(gram) / n)) or 1.0
+    alpha = cp.Variable(n, nonneg=True, name="alpha")
+    upper = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+
+    def read(values: Any) -> Reading:
+        found = values["alpha"]
+        deviation = float(np.sqrt(max(found @ gram @ found, 0.0) * scale))
+        more = {name: letter(found) for name, letter in letters.items()}
+        return _reading(sample, normal(found), nu.value, deviation, **more)
+
+    objective = cp.quad_form(alpha, cp.psd_wrap(gram / unit**2)) / 2
+    return Formulation(
+        cp.Problem(cp.Minimize(objective), [alpha <= upper, cp.sum(alpha) == 1]),
+        {"alpha": Quantity(alpha)},
+        objective_unit=unit**2 * scale,
+        read=read,
+        tunables={"outlier_fraction": nu},
+    )
+
+
+def _radius(sample: Sample) -> float:
+    if _no_radius(sample) is not None or sample.radius is None:
+        raise InputError(
+            f"uncertainty: the worst covariance over {sample.recipe!r} is not r I + c X H X' with r > 0, which a "
+            "program in the Gram matrix presumes; give FrobeniusBall(r), or use the primal form"
+        )
+    return sample.radius
+
+
+def _expansion(sample: Sample, alpha: Array) -> Array:
+    """The coefficients of the normal in the sample; K and r are divided by the features' own size first."""
+    unit = sample.features.unit
+    return woodbury.expansion(sample.features.gram / unit**2, alpha, _radius(sample) / unit**2, sample.weight) / unit**2
+
+
+def _kernel_program(
+    sample: Sample, outlier_fraction: float, make: Callable[[Array, float, float], Array]
+) -> Formulation:
+    unit = sample.features.unit
+    gram = make(sample.features.gram / unit**2, _radius(sample) / unit**2, sample.weight)
+    return _gram_program(
+        sample,
+        outlier_fraction,
+        gram,
+        1.0,
+        lambda alpha: sample.points.T @ _expansion(sample, alpha),
+        gamma=lambda alpha: _expansion(sample, alpha),
+    )
+
+
+@METHOD.node(
+    "kernel_dual",
+    source="equation 7",
+    latex=r"\min_\alpha\ \tfrac1{2r}\alpha'\bigl(K-cKH(rI+cHKH)^{-1}HK\bigr)\alpha"
+    r"\quad\text{s.t.}\quad0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1",
+    condition=_unless(_no_radius),
+)
+def kernel_dual(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Formulation:
+    """The dual in the Gram matrix alone, which may be singular."""
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    return _kernel_program(sample, outlier_fraction, woodbury.metric_gram)
+
+
+@METHOD.node(
+    "kernel_dual_inverse",
+    source="equation 8",
+    latex=r"\min_\alpha\ \tfrac12\alpha'(rK^{-1}+cH)^{-1}\alpha"
+    r"\quad\text{s.t.}\quad0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1",
+    condition=_unless(_no_radius, _singular_gram),
+)
+def kernel_dual_inverse(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Formulation:
+    """The same dual where the Gram matrix can be inverted."""
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    return _kernel_program(sample, outlier_fraction, woodbury.metric_gram_by_inverse)
+
+
+def _shaped_program(sample: Sample, outlier_fraction: float, make: Callable[[Array, float], Array]) -> Formulation:
+    shape = _shape(sample)
+    if isinstance(shape, str):
+        raise InputError(f"uncertainty: {shape}, which this program presumes; use the primal form")
+    # c multiplies K-tilde wherever the two meet, so a unit that divides the one multiplies the other.
+    unit = shape.features.unit
+    tilde, weight = shape.features.gram / unit**2, sample.weight * unit**2
+    return _gram_program(
+        sample,
+        outlier_fraction,
+        make(tilde, weight),
+        unit**2,
+        lambda alpha: shape.normal(woodbury.expansion(tilde, alpha, 1.0, weight)),
+    )
+
+
+@METHOD.node(
+    "shaped_dual",
+    source="section II-B, before equation 9",
+    latex=r"\min_\alpha\ \tfrac12\alpha'\bigl(\tilde K-\tilde KH(\tfrac1cI+H\tilde KH)^{-1}H\tilde K\bigr)\alpha,"
+    r"\quad\tilde K=X'\Delta^{-1}X",
+    condition=_unless(_no_shape),
+)
+def shaped_dual(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Formulation:
+    """The dual for 0 <= Sigma <= Sigma0 + Delta with any positive definite Delta."""
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    return _shaped_program(sample, outlier_fraction, woodbury.metric_gram_of_shape)
+
+
+@METHOD.node(
+    "shaped_dual_inverse",
+    source="equation 9",
+    latex=r"\min_\alpha\ \tfrac12\alpha'(\tilde K^{-1}+cH)^{-1}\alpha"
+    r"\quad\text{s.t.}\quad0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1",
+    condition=_unless(_singular_shape),
+)
+def shaped_dual_inverse(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Formulation:
+    """The same dual where the Gram matrix in the metric of Delta can be inverted."""
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    return _shaped_program(sample, outlier_fraction, lambda tilde, c: woodbury.metric_gram_by_inverse(tilde, 1.0, c))
+
+
+@METHOD.node(
+    "libsvm",
+    kind="other library",
+    source="scikit-learn's OneClassSVM on the Gram matrix of equation 7",
+    latex=r"\min_\beta\ \tfrac12\beta'G\beta\quad\text{s.t.}\quad0\le\beta_i\le1,\ \sum_i\beta_i=\nu n,"
+    r"\quad\alpha=\beta/(\nu n)",
+    condition=lambda features, outlier_fraction, uncertainty=None, covariance_weight=None, ddof=0: (
+        "libsvm's offset is infinite when every multiplier is at its bound"
+        if outlier_fraction == 1
+        else _unless(_no_radius)(features, uncertainty, covariance_weight, ddof)
+    ),
+)
+def libsvm(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Solution:
+    """The dual of equation 7 as libsvm solves it, with its coefficients divided by their sum."""
+    from sklearn.svm import OneClassSVM
+
+    nu = _share(outlier_fraction, "outlier_fraction")
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    unit = features.unit
+    gram = woodbury.metric_gram(features.gram / unit**2, _radius(sample) / unit**2, sample.weight)
+    size = float(np.trace(gram)) / features.n
+    # libsvm's tolerance is absolute in its own scale, where the multipliers are nu n times ours.
+    machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * features.n)).fit(gram / size)
+    alpha = np.zeros(features.n)
+    alpha[machine.support_] = machine.dual_coef_.ravel() / machine.dual_coef_.sum()
+    squared, gamma = float(alpha @ gram @ alpha), _expansion(sample, alpha)
+    reading = _reading(sample, sample.points.T @ gamma, nu, float(np.sqrt(squared)), gamma=gamma)
+    return _solution(reading, squared / 2, "libsvm", int(machine.n_iter_), alpha=alpha)
+
+
+# -- the arrows --------------------------------------------------------------------------------------------------------
+
+
+def _to_primal(solution: Solution, features: FeatureMap) -> dict[str, Any]:
+    """w and rho of a dual solution, and the slacks that they leave."""
+    region = solution.region
+    if not isinstance(region, HalfSpace):
+        return {}
+    slacks = np.maximum(region.offset - np.asarray(features.training) @ region.normal, 0.0)
+    return {"w": region.normal, "rho": region.offset, "xi": slacks}
+
+
+def _letters(*names: str) -> Callable[[Solution], dict[str, Any]]:
+    """The same letters at the other end."""
+
+    def values(solution: Solution) -> dict[str, Any]:
+        return {name: solution.values[name] for name in names}
+
+    return values
+
+
+METHOD.step(
+    "semi_infinite",
+    "robust",
+    claim="the largest of the objectives of all members is one convex function of w",
+    equation="equation 5",
+    reference="adversary",
+)
+METHOD.step(
+    "derived_counterpart",
+    "robust",
+    claim="the set's closed-form counterpart is what conic duality derives from its membership",
+    equation="equation 5",
+    reference="formulation",
+)
+METHOD.step(
+    "robust_dual",
+    "robust",
+    claim="minimum over planes and maximum over covariances may be exchanged",
+    equation="equation 5",
+    reference="formulation",
+    objective=lambda value: -value,
+)
+METHOD.step(
+    "primal",
+    "robust",
+    claim="one covariance is worst for every w: Sigma0 + r I for a Frobenius ball, Sigma0 + Delta for an interval",
+    equation="equations 4 and 5, section II-B",
+    reference="formulation",
+    values=_letters("w", "xi", "rho", "u"),
+)
+METHOD.step(
+    "metric_primal",
+    "primal",
+    claim="v = Sigma w turns products in the metric into plain ones",
+    equation="equations 3 and 4",
+    reference="formulation",
+    values=_letters("w", "xi", "rho"),
+)
+METHOD.step(
+    "dual",
+    "primal",
+    claim="the primal's optimum is minus the dual's, with w = Sigma^-1 X alpha",
+    equation="equations 4 and 6",
+    reference="formulation",
+    objective=lambda value: -value,
+    values=_to_primal,
+)
+METHOD.step(
+    "kernel_dual",
+    "dual",
+    claim="Woodbury's identity gives the metric's Gram matrix from K alone",
+    equation="equations 6 and 7",
+    reference="formulation",
+    values=_letters("alpha"),
+)
+METHOD.step(
+    "kernel_dual_inverse",
+    "kernel_dual",
+    claim="Woodbury's identity again, backwards: the matrix of equation 7 is the inverse of r K^-1 + c H",
+    equation="equations 7 and 8",
+    reference="formulation",
+    values=_letters("alpha"),
+)
+METHOD.step(
+    "shaped_dual",
+    "dual",
+    claim="Woodbury's identity around Delta gives the metric's Gram matrix from X' Delta^-1 X",
+    equation="section II-B, before equation 9",
+    reference="formulation",
+    values=_letters("alpha"),
+)
+METHOD.step(
+    "shaped_dual_inverse",
+    "shaped_dual",
+    claim="Woodbury's identity backwards, for an invertible X' Delta^-1 X",
+    equation="equation 9",
+    reference="formulation",
+    values=_letters("alpha"),
+)
+METHOD.step(
+    "shaped_dual_inverse",
+    "kernel_dual_inverse",
+    claim="with Delta = r I the general model is the Frobenius ball's (erratum: the paper prints r I / (nu n))",
+    equation="section II-B",
+    reference="formulation",
+    values=_letters("alpha"),
+)
+METHOD.step(
+    "smo",
+    "dual",
+    claim="pairwise steps end at the optimum of the dual",
+    equation="equation 6",
+    reference="algorithm",
+    values=_letters("alpha"),
+)
+METHOD.step(
+    "libsvm",
+    "kernel_dual",
+    claim="libsvm on the metric's Gram matrix solves the dual",
+    equation="equation 7",
+    reference="other library",
+    values=_letters("alpha"),
+)
+METHOD.step(
+    "mean_direction",
+    "dual",
+    claim="for nu = 1 the dual has the single feasible point 1/n",
+    equation="equation 6",
+    reference="closed form",
+    values=_letters("alpha"),
+)
+
+
+def _no_moment_machine(outlier_fraction: float, confidence: float | None = None) -> str | None:
+    if outlier_fraction == 1 and confidence == 0:
+        return None
+    return "the minimax probability machine of confidence 0 has this plane's direction for outlier_fraction = 1 only"
+
+
+def _per_squared_distance(
+    features: FeatureMap, uncertainty: Set = None, covariance_weight: Weight = None, ddof: int = 0
+) -> float:
+    """1 / m'C^{-1}m for the worst covariance C."""
+    mean = np.asarray(Sample.of(features, uncertainty, covariance_weight, ddof).metric().features.training).mean(axis=0)
+    return 1 / float(mean @ mean)
+
+
+METHOD.step(
+    "mean_direction",
+    "single_class_mpm/closed_form",
+    claim="with nu = 1 the plane has the direction of the minimax probability machine: w = zeta^2 a",
+    equation="equation 6; Lanckriet et al. equation 14 with kappa = 0",
+    reference="closed form",
+    condition=_no_moment_machine,
+    objective=lambda value: float(1 / np.sqrt(2 * value)),
+    decision=_per_squared_distance,
+)
+
+
+def _uses_covariance(
+    features: FeatureMap, uncertainty: Set = None, covariance_weight: Weight = None, ddof: int = 0
+) -> str | None:
+    if covariance_weight != 0:
+        return "the covariance is used, so the plane is not the one-class machine's"
+    return _unless(_no_radius)(features, uncertainty, covariance_weight, ddof)
+
+
+def _ball_radius(
+    features: FeatureMap, uncertainty: Set = None, covariance_weight: Weight = None, ddof: int = 0
+) -> float:
+    return _radius(Sample.of(features, uncertainty, covariance_weight, ddof))
+
+
+def _times_radius(
+    value: float, features: FeatureMap, uncertainty: Set = None, covariance_weight: Weight = None, ddof: int = 0
+) -> float:
+    return value * _ball_radius(features, uncertainty, covariance_weight, ddof)
+
+
+METHOD.step(
+    "kernel_dual",
+    "one_class_svm/dual",
+    claim="with c = 0 the dual is the one-class machine's divided by r",
+    equation="equations 1 and 6",
+    reference="formulation",
+    condition=_uses_covariance,
+    objective=_times_radius,
+    decision=_ball_radius,
+    values=_letters("alpha"),
+)
+
+
+# -- theorems ----------------------------------------------------------------------------------------------------------
+
+
+@METHOD.property("nu-property", source="after equation 8")
+def nu_property(solution: Solution, features: FeatureMap, outlier_fraction: float) -> list[Claim]:
+    """Outliers are at most, and support vectors at least, the fraction nu."""
+    region, alpha = solution.region, solution.values.get("alpha")
+    if not isinstance(region, HalfSpace):
+        return []
+    scores = np.asarray(features.training) @ region.normal
+    scale = max(float(np.abs(scores).max()), np.finfo(float).tiny)
+    outliers = float((scores < region.offset - 1e-6 * scale).mean())
+    text, exact = "outliers are at most the fraction nu", "a count, so exact up to rounding"
+    claims = [Claim(text, outliers, outlier_fraction, "<=", 1e-9, source="after equation 8", because=exact)]
+    if alpha is not None:
+        support = float((alpha > 1e-6 / (outlier_fraction * features.n)).mean())
+        text = "support vectors are at least the fraction nu"
+        claims.append(Claim(text, support, outlier_fraction, ">=", 1e-9, source="after equation 8", because=exact))
+    return claims
+
+
+@METHOD.property("worst distance", source="equation 5")
+def worst_distance(
+    solution: Solution,
+    features: FeatureMap,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> list[Claim]:
+    """An adversary finds the covariance in whose metric the plane is nearest to the origin, as near as is claimed."""
+    region = solution.region
+    if not isinstance(region, HalfSpace) or "alpha" in solution.values or not np.any(region.normal):
+        return []
+    if _out_of_reach(features) is not None:
+        return []
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    attacked = region.offset / Adversary(sample.centred)(region.normal).value
+    return [
+        Claim(
+            "the least distance from the origin, over all covariances of the set",
+            float(solution.values["distance"]),
+            attacked,
+            tolerance=1e-5,
+            kind="adversary",
+            source="equation 5",
+            because="the deviation enters squared, so the solver knows it to the root of its accuracy",
+            scale=max(1e-6, abs(attacked)),
+        )
+    ]
+
+
+@METHOD.property("scores in kernel form", source="section II-A: the normal lies in the span of the sample")
+def kernel_scores(
+    solution: Solution,
+    features: FeatureMap,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> list[Claim]:
+    """Products with the kernel alone score points as the half-space does, and as the metric's Gram matrix says."""
+    region, gamma = solution.region, solution.values.get("gamma")
+    if gamma is None or not isinstance(region, HalfSpace):
+        return []
+    scores = features.gram @ gamma
+    size = float(np.abs(scores).max())
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    metric = sample.metric()
+    direct = np.asarray(metric.features.training) @ metric.inverse @ metric.normal(solution.values["alpha"])
+    apart = float(np.abs(scores - sample.points @ region.normal).max()) / size
+    further = float(np.abs(scores - direct).max()) / size
+    return [
+        Claim("K gamma = <w, x>", apart, 0.0, tolerance=1e-7, source="section II-A"),
+        Claim("K gamma = X' Sigma^-1 X alpha", further, 0.0, tolerance=1e-6, kind="closed form", source="equation 7"),
+    ]
+
+
+# -- instances ---------------------------------------------------------------------------------------------------------
+
+
+def _instance(name: str, features: FeatureMap, probe: Any, nu: float, uncertainty: Set, **more: Any) -> Instance:
+    arguments = {"features": features, "outlier_fraction": nu, "uncertainty": uncertainty, **more}
+    return Instance(name, arguments, features.coordinates(probe))
+
+
+@METHOD.instance("blob, the paper's set")
+def blob() -> Instance:
+    """Three dimensions and a Frobenius ball, with the unbiased covariance."""
+    data = datasets.blob(n=40, dimension=3)
+    features = LinearFeatures(data.nominal)
+    return _instance("blob, the paper's set", features, data.novel, 0.2, FrobeniusBall(0.3), ddof=1)
+
+
+@METHOD.instance("breast cancer, gaussian kernel")
+def breast_cancer() -> Instance:
+    """Benign cases in the feature space of a Gaussian kernel, with an invertible Gram matrix."""
+    data = datasets.breast_cancer()
+    scale = data.nominal.std(axis=0)
+    features = KernelFeatures(data.nominal[:60] / scale, kernels.gaussian(gamma="scale"))
+    probe = data.novel[:40] / scale
+    return _instance("breast cancer, gaussian kernel", features, probe, 0.1, FrobeniusBall(0.02))
+
+
+@METHOD.instance("badly scaled, interval in proportion")
+def badly_scaled() -> Instance:
+    """Columns in units from 1e-4 to 1e4; the interval grows with each column's own variance."""
+    data = datasets.badly_scaled(n=40)
+    features, uncertainty = LinearFeatures(data.nominal), LoewnerInterval(0.5, "nominal")
+    return _instance("badly scaled, interval in proportion", features, data.novel, 0.15, uncertainty)
+
+
+@METHOD.instance("wide, fewer points than columns")
+def wide() -> Instance:
+    """Twelve points in thirty dimensions: the covariance is singular and the radius makes up for it."""
+    data = datasets.wide()
+    features = LinearFeatures(data.nominal)
+    return _instance("wide, fewer points than columns", features, data.novel, 0.3, FrobeniusBall(0.5))
+
+
+@METHOD.instance("duplicates, exact covariance")
+def duplicates() -> Instance:
+    """Repeated rows and no uncertainty."""
+    data = datasets.duplicates(n=40)
+    return _instance("duplicates, exact covariance", LinearFeatures(data.nominal), data.novel, 0.25, None)
+
+
+@METHOD.instance("blob, no covariance")
+def without_covariance() -> Instance:
+    """With c = 0 the machine is the plain one-class machine."""
+    data = datasets.blob(n=40)
+    features = KernelFeatures(data.nominal, kernels.gaussian(gamma="scale"))
+    return _instance("blob, no covariance", features, data.novel, 0.1, FrobeniusBall(0.5), covariance_weight=0.0)
+
+
+@METHOD.instance("blob, every point outside")
+def mean_only() -> Instance:
+    """With nu = 1 the plane is the minimax probability machine's."""
+    data = datasets.blob(n=30, dimension=3)
+    more = {"moments": Moments.estimate(data.nominal), "confidence": 0.0}
+    features = LinearFeatures(data.nominal)
+    return _instance("blob, every point outside", features, data.novel, 1.0, FrobeniusBall(0.2), **more)
+
+
+@METHOD.swap
+def around(uncertainty: CovarianceSet) -> Instance:
+    """Three dimensions, signed and correlated, for any set."""
+    rng = np.random.default_rng(11)
+    mixing = np.array([[1.0, 0.4, 0.0], [0.0, 0.8, -0.3], [0.2, 0.0, 0.6]])
+    features = LinearFeatures(np.array([3.0, -2.0, 4.0]) + rng.standard_normal((12, 3)) @ mixing)
+    # The origin, from which the plane is to be far, and points on all sides of the sample.
+    probe = np.vstack([np.zeros(3), features.points.mean(axis=0) + 3 * rng.standard_normal((40, 3))])
+    return _instance(f"{uncertainty!r}", features, probe, 0.3, uncertainty)

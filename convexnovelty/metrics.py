@@ -1,0 +1,196 @@
+r"""A sample under an uncertain covariance: the worst metric, where there is one, and units to model in.
+
+A Mahalanobis metric :math:`x'\Sigma^{-1}z` becomes the Euclidean one for whitened points :math:`\Sigma^{-1/2}x`.
+Nothing here inverts a covariance: columns are scaled to variance one, so that their units cost no digits, and
+directions without variance are left out, or refused where the sample's mean sticks out in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError, UnboundedError
+from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.formulation import Quantity
+from convexnovelty.moments import Moments
+from convexnovelty.uncertainty import CovarianceSet, ExactCovariance, evaluate_deviation
+from convexnovelty.validation import Array, integer, nonnegative
+
+__all__ = ["Posed", "Sample", "Whitened", "whitened"]
+
+EPS = float(np.finfo(np.float64).eps)
+# Deviations below this share of the features' size are scaled as if they had it.
+FLOOR = 1e-7
+
+
+@dataclass(frozen=True)
+class Whitened:
+    """Points in which the metric is Euclidean, and the matrices that take normals back (root) and forth (inverse)."""
+
+    features: LinearFeatures
+    root: Array
+    inverse: Array
+
+    def normal(self, alpha: Array) -> Array:
+        r""":math:`w = \Sigma^{-1}X\alpha` of shape (p,), in the coordinates of the features."""
+        return np.asarray(self.root @ (np.asarray(self.features.training).T @ alpha))
+
+    def deviation(self, alpha: Array) -> float:
+        r""":math:`\sqrt{w'\Sigma w}` for the same w."""
+        return float(np.linalg.norm(np.asarray(self.features.training).T @ alpha))
+
+
+def whitened(points: Array, covariance: Array) -> Whitened:
+    r"""Points :math:`x \mapsto \Sigma^{-1/2}x`, on the range of a covariance of shape (p, p).
+
+    Raises UnboundedError where the covariance is singular and the mean of the points lies outside of its range: a
+    plane of no deviation then lies infinitely far from the origin.
+    """
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    divisor = np.where(deviations > 0, deviations, 1.0)
+    values, vectors = np.linalg.eigh(covariance / divisor / divisor[:, None])
+    kept = values > values.size * EPS * max(float(values[-1]), 0.0)
+    mean = points.mean(axis=0) / np.where(deviations > 0, deviations, float(np.abs(points).max()) or 1.0)
+    outside = vectors[:, ~kept].T @ mean
+    if not kept.any() or np.linalg.norm(outside) > 1e-8 * np.linalg.norm(mean):
+        raise UnboundedError(
+            "uncertainty: the worst covariance is singular and the sample's mean lies outside of its range, so that a "
+            "plane of no deviation lies infinitely far from the origin; add a radius, for example "
+            "FrobeniusBall(0.1 * features.unit**2)",
+            "unbounded",
+        )
+    root = vectors[:, kept] / np.sqrt(values[kept]) / divisor[:, None]
+    inverse = (vectors[:, kept] * np.sqrt(values[kept])).T * divisor
+    return Whitened(LinearFeatures(points @ root), root, inverse)
+
+
+@dataclass(frozen=True)
+class Posed:
+    r"""A program over w in axes and units in which worst deviations are of the order of one.
+
+    ``w`` is the quantity :math:`w = \text{unit}\cdot By`; ``rows`` of shape (n, p) are the points with
+    ``rows @ y * unit**2`` their scores; ``seen`` is :math:`By`, in the axes of ``moments``.
+    """
+
+    moments: Moments
+    w: Quantity
+    rows: Array
+    seen: Any
+    unit: float
+    inverse: Array
+
+    def covariance(self, S: Any) -> Any:
+        """The covariance in the user's axes and units, from one of the order of the identity."""
+        return self.inverse.T @ S @ self.inverse
+
+
+@dataclass(frozen=True)
+class Sample:
+    r"""A sample, its covariance :math:`cXHX'`, and a set of covariances around it.
+
+    Parameters
+    ----------
+    features : n points.
+    recipe : the set, before it is centred.
+    weight : the number c.
+    """
+
+    features: FeatureMap
+    recipe: CovarianceSet
+    weight: float
+
+    @classmethod
+    def of(cls, features: Any, uncertainty: Any = None, covariance_weight: Any = None, ddof: Any = 0) -> Sample:
+        """The sample of a method's arguments, each of which is checked; c is 1/(n - ddof) unless it is given."""
+        if not isinstance(features, FeatureMap):
+            raise InputError(
+                f"features: {type(features).__name__} was found; give cn.LinearFeatures(X) or "
+                "cn.KernelFeatures(X, kernel)"
+            )
+        ddof = integer(ddof, "ddof", 0)
+        if covariance_weight is None and features.n <= ddof:
+            raise InputError(
+                f"ddof: {ddof} was found where the sample has {features.n} point(s); give ddof=0 or a covariance_weight"
+            )
+        recipe = ExactCovariance() if uncertainty is None else uncertainty
+        if not isinstance(recipe, CovarianceSet):
+            raise InputError(
+                f"uncertainty: {recipe!r} was found; give a set of covariances, since no mean enters this method"
+            )
+        if recipe.basis_dependent and isinstance(features, KernelFeatures):
+            raise InputError(
+                f"uncertainty: {recipe!r} means something only in the coordinates of the data, and a kernel's features "
+                "choose their own; give a set that any basis keeps, or LinearFeatures"
+            )
+        given = None if covariance_weight is None else nonnegative(covariance_weight, "covariance_weight")
+        return cls(features, recipe, 1 / (features.n - ddof) if given is None else given)
+
+    @property
+    def points(self) -> Array:
+        """The coordinates of the points, of shape (n, p)."""
+        return np.asarray(self.features.training)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Mean and nominal covariance, as a factor of n rows."""
+        mean, n = self.points.mean(axis=0), self.features.n
+        if self.weight == 0:
+            return Moments.diagonal(mean, np.zeros(mean.size), count=n)
+        return Moments.low_rank(mean, np.sqrt(self.weight) * (self.points - mean), count=n)
+
+    @cached_property
+    def centred(self) -> CovarianceSet:
+        """The set around the nominal covariance."""
+        made: CovarianceSet = self.recipe.centred(self.moments)
+        return made
+
+    @cached_property
+    def worst(self) -> Array | None:
+        """The covariance that is worst for every direction at once, or None where the set has none."""
+        return self.centred.ellipsoidal()
+
+    @property
+    def radius(self) -> float | None:
+        """The number r, where the worst covariance is the nominal one plus r I; else None."""
+        if self.worst is None:
+            return None
+        added = self.worst - self.moments.covariance
+        r = float(np.trace(added)) / len(added)
+        rounding = 1e-12 * max(float(np.abs(self.worst).max()), EPS * self.features.unit**2)
+        return max(r, 0.0) if np.abs(added - r * np.eye(len(added))).max() <= rounding else None
+
+    def metric(self) -> Whitened:
+        """The points in the worst metric. Raises InputError where the set has none."""
+        if self.worst is None:
+            raise InputError(
+                f"uncertainty: {self.recipe!r} has no covariance that is worst for every direction; use the primal form"
+            )
+        return whitened(self.points, self.worst)
+
+    def posed(self) -> Posed:
+        """Principal axes where the set allows them (its cone is then sparse), and scales that make deviations one."""
+        moments, p = self.moments, self.moments.dimension
+        axes, variances = np.eye(p), np.array(moments.variances)
+        if self.recipe.rotation_invariant:
+            # All p axes, also those without variance, in which the set may add some.
+            _, sigma, basis = np.linalg.svd(np.vstack([moments.factor, np.zeros((1, p))]), full_matrices=True)
+            axes, variances = basis.T, np.zeros(p)
+            variances[: min(sigma.size, p)] = sigma[:p] ** 2
+            moments = Moments.diagonal(axes.T @ moments.mean, variances, count=moments.count)
+        if self.worst is not None:
+            variances = np.einsum("ij,ik,kj->j", axes, self.worst, axes)
+        elif not variances.all():
+            # A column that never varies in the sample may vary in the set.
+            variances = np.array([evaluate_deviation(self.centred, axis) ** 2 for axis in axes.T])
+        scales = 1 / np.sqrt(np.maximum(variances, (FLOOR * self.features.unit) ** 2))
+        rows = self.points @ (axes * scales)
+        unit = float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows)))) or 1.0
+        y = cp.Variable(p, name="w")
+        inverse = (axes / scales).T
+        w = Quantity(y, axes=unit * axes * scales, inverse=inverse / unit)
+        return Posed(moments, w, rows / unit, cp.multiply(scales, y), unit, inverse)
