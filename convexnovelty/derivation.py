@@ -6,9 +6,11 @@ holds the very objects that the checker runs.
 
 from __future__ import annotations
 
+import importlib
 import json
 import textwrap
 from collections.abc import Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
@@ -33,9 +35,7 @@ def methods() -> dict[str, Method]:
     """
     found: dict[str, Method] = {}
     for module in enrolment.walk("convexnovelty.methods"):
-        declared = getattr(module, "METHOD", None)
-        if not isinstance(declared, Method):
-            raise EnrolmentError(f"{module.__name__}: the file defines no METHOD, so nothing of it is checked")
+        declared = _declared(module)
         found[declared.name] = declared
     for module in enrolment.loaded():
         if isinstance(declared := getattr(module, "METHOD", None), Method):
@@ -46,11 +46,23 @@ def methods() -> dict[str, Method]:
 
 
 def method(name: str) -> Method:
-    """The method of that name; InputError with the known names otherwise."""
-    known = methods()
-    if name not in known:
-        raise InputError(f"method: there is no {name!r}; known are {', '.join(known)}")
-    return known[name]
+    """The method of that name; InputError with the known names otherwise. No other method's file is imported."""
+    for module in enrolment.loaded():
+        if isinstance(declared := getattr(module, "METHOD", None), Method) and declared.name == name:
+            declared.validate()
+            return declared
+    if name not in enrolment.names("convexnovelty.methods"):
+        raise InputError(f"method: there is no {name!r}; known are {', '.join(methods())}")
+    declared = _declared(importlib.import_module(f"convexnovelty.methods.{name}"))
+    declared.validate()
+    return declared
+
+
+def _declared(module: ModuleType) -> Method:
+    declared = getattr(module, "METHOD", None)
+    if not isinstance(declared, Method):
+        raise EnrolmentError(f"{module.__name__}: the file defines no METHOD, so nothing of it is checked")
+    return declared
 
 
 def _key(owner: Method, end: str) -> str:

@@ -15,16 +15,20 @@ from types import ModuleType
 
 from convexnovelty.errors import EnrolmentError, InputError
 
-__all__ = ["load", "loaded", "walk"]
+__all__ = ["load", "loaded", "names", "unload", "walk"]
 
 _loaded: dict[str, ModuleType] = {}
 
 
+def names(package: str) -> list[str]:
+    """The names of a package's public modules, in order, without importing them."""
+    home = importlib.import_module(package)
+    return sorted(info.name for info in pkgutil.iter_modules(home.__path__) if not info.name.startswith("_"))
+
+
 def walk(package: str) -> list[ModuleType]:
     """Every public module of a package, imported, in the order of their names."""
-    home = importlib.import_module(package)
-    names = sorted(info.name for info in pkgutil.iter_modules(home.__path__) if not info.name.startswith("_"))
-    return [importlib.import_module(f"{package}.{name}") for name in names]
+    return [importlib.import_module(f"{package}.{name}") for name in names(package)]
 
 
 def load(path: str | Path) -> ModuleType:

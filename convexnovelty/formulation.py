@@ -176,7 +176,7 @@ class Formulation:
     read : from the values of the letters to a :class:`Reading`.
     tunables : numbers that :meth:`set` changes without compiling again, by the name that users type.
     admissible : called before each solve; raises InfeasibleError where theory already decides.
-    diagnose : called when a solver says infeasible; returns the error to raise, with the reason in it.
+    diagnose : called when a solver found no solution; returns the error to raise if there is none, else None.
     recipe : how the formulation was made.
     """
 
@@ -192,7 +192,7 @@ class Formulation:
         read: Callable[[Values], Reading] | None = None,
         tunables: Mapping[str, Any] | None = None,
         admissible: Callable[[], None] | None = None,
-        diagnose: Callable[[], SolveError] | None = None,
+        diagnose: Callable[[], SolveError | None] | None = None,
         recipe: Recipe | None = None,
     ) -> None:
         self.problem = problem
@@ -415,9 +415,10 @@ class Formulation:
     def _failure(self, attempts: Sequence[Attempt]) -> SolveError:
         last = attempts[-1]
         story = "; ".join(f"{a.solver} {dict(a.options)}: {a.remark or a.status}" for a in attempts)
+        # Past the edge of feasibility a solver may fail instead of saying so: theory is asked in either case.
+        if self._diagnose is not None and last.status != cp.UNBOUNDED and (found := self._diagnose()) is not None:
+            return found
         if last.status == cp.INFEASIBLE:
-            if self._diagnose is not None:
-                return self._diagnose()
             return InfeasibleError(f"{self.name}: no point satisfies the constraints ({story})", last.status)
         if last.status == cp.UNBOUNDED:
             return UnboundedError(f"{self.name}: the objective can be improved without end ({story})", last.status)

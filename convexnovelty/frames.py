@@ -48,5 +48,5 @@ class Frame:
         return Quantity(y, axes=axes, inverse=inverse)
 
     def posed(self, direction: Quantity) -> cp.Expression:
-        """The same direction in the frame's own axes, as the sets see it."""
+        """The direction in the frame's own axes, as the sets see it."""
         return cp.multiply(self.scales, direction.variable)

@@ -8,6 +8,7 @@ can hurt it bounds it from above, and the gap of the two is what the caller gets
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -107,22 +108,31 @@ def cutting_planes(
             held += requirement.cut(requirement.attack(values))
             cuts += 1
     reached = "no feasible point" if best is None else f"bounds {lower:.10g} and {best[0]:.10g}"
-    raise SolverError(f"cutting planes: {reached} after {rounds} rounds; allow more rounds or a larger tolerance", "user_limit")
+    raise SolverError(
+        f"cutting planes: {reached} after {rounds} rounds; allow more rounds or a larger tolerance", "user_limit"
+    )
 
 
 def _solve(problem: cp.Problem, profile: solvers.SolverProfile) -> float:
     statuses = []
     for options in profile.ladder:
         try:
-            problem.solve(solver=profile.name, warm_start=False, **options)
+            with warnings.catch_warnings():
+                # CVXPY warns of an inaccurate point, which the next rung of the ladder sees to.
+                warnings.simplefilter("ignore", UserWarning)
+                problem.solve(solver=profile.name, warm_start=False, **options)
         except cp.SolverError as error:
             statuses.append(str(error))
             continue
         if problem.status == cp.OPTIMAL:
             return float(problem.value)
         if problem.status == cp.INFEASIBLE:
-            raise InfeasibleError("cutting planes: the worst cases found so far already leave no feasible point", problem.status)
+            raise InfeasibleError(
+                "cutting planes: the worst cases found so far already leave no feasible point", problem.status
+            )
         if problem.status == cp.UNBOUNDED:
-            raise UnboundedError("cutting planes: the master program is unbounded; start from more members", problem.status)
+            raise UnboundedError(
+                "cutting planes: the master program is unbounded; start from more members", problem.status
+            )
         statuses.append(str(problem.status))
     raise SolverError(f"cutting planes: the master program was not solved ({'; '.join(statuses)})", statuses[-1])

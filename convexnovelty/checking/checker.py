@@ -124,8 +124,8 @@ def _catalogue(owner: Method) -> Iterator[Instance]:
                     yield instance
 
 
-def check_instance(owner: Method, instance: Instance, standard: Standard) -> list[Row]:
-    """The rows of one method on one instance."""
+def check_instance(owner: Method, instance: Instance, standard: Standard, steps: Iterable[Step] | None = None) -> list[Row]:
+    """The rows of one method on one instance; with ``steps`` only those arrows, and no duals or theorems."""
     answers: dict[str, _Answer] = {}
 
     def answer(end: str) -> _Answer:
@@ -133,7 +133,10 @@ def check_instance(owner: Method, instance: Instance, standard: Standard) -> lis
             answers[end] = _answer(_node(owner, end), instance, standard.solver)
         return answers[end]
 
-    rows = [_row(owner, step, instance, answer(step.source_node), answer(step.target_node), standard) for step in owner.steps]
+    chosen = owner.steps if steps is None else list(steps)
+    rows = [_row(owner, step, instance, answer(step.source_node), answer(step.target_node), standard) for step in chosen]
+    if steps is not None:
+        return rows
     rows += [_dual_row(owner, instance, a, standard) for name in owner.nodes if (a := answer(name)).formulation is not None and a.solution is not None]
     for theorem in owner.properties:
         for name in owner.nodes:

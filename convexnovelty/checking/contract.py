@@ -83,6 +83,9 @@ def check_set(
     elif closed:
         gap = max(max(0.0, f["derived"] - f["closed"]) / f["scale"] for f in closed)
         rows.append(_row(recipe, "closed form", "derived counterpart", "the closed form is never below", gap, tolerance, seconds))
+    if isinstance(joint := _joint(centred), MomentSet):
+        gaps = [_deviation_gap(joint, a) for a in directions(moments.dimension, seed)]
+        rows.append(_row(recipe, "worst deviation", "adversary", "the counterpart of the deviation alone is exact", max(gaps), tolerance, 0.0))
     members = max(f["distance"] for f in found)
     if not math.isnan(members):
         rows.append(_row(recipe, "worst member", "membership", "the worst member is a member", members, max(tolerance, 1e-5), seconds))
@@ -93,6 +96,13 @@ def check_set(
     if not math.isnan(excess):
         rows.append(_row(recipe, "samples", "derived counterpart", "no sampled member exceeds the value", max(0.0, excess), tolerance, seconds))
     return rows
+
+
+def _deviation_gap(joint: MomentSet, a: Array) -> float:
+    """The class's worst standard deviation (closed form if it has one) against the adversary's."""
+    value, reached = sets.evaluate_deviation(joint, a), Adversary(joint).deviation(a).value
+    gap = (value - reached) / max(abs(value), abs(reached), 1e-12)
+    return abs(gap) if joint.exactness == "exact" else max(0.0, -gap)
 
 
 def _evaluator(centred: UncertaintySet) -> Evaluate:

@@ -47,6 +47,10 @@ METHOD = Method(
 GRAM_CONDITION = 1e-9
 
 
+# Relative accuracy of the largest feasible kappa where bisection has to find it.
+EDGE = 1e-6
+
+
 # -- what several nodes share --------------------------------------------------------------------------------------------
 
 
@@ -207,14 +211,20 @@ def _program(
     u = cp.Variable(name="u")
     deviation = worst_deviation(robust, frame.posed(a), route=route)
     loss = worst_loss(robust, -frame.posed(a), kappa, route=route)
-    constraints = [deviation.value <= u, loss.value + 1 <= 0, *deviation.constraints, *loss.constraints]
+    constraints = [
+        deviation.value <= u,
+        loss.value + 1 <= 0,
+        *deviation.constraints,
+        *loss.constraints,
+    ]
 
-    def limit() -> float:
-        return _kappa_limit(moments, uncertainty, robust.numbers())
+    def diagnose() -> InfeasibleError | None:
+        limit = _kappa_limit(moments, uncertainty, robust.numbers())
+        return _refused(tail, alpha.value, limit) if tail.kappa(alpha.value) >= limit * (1 - EDGE) else None
 
     def admissible() -> None:
         found = _centred(_renumbered(recipe, robust), moments).ellipsoidal(tail.kappa(alpha.value))
-        if found is not None and float(found[0]) >= (zeta := _zeta(moments, found[1])):
+        if found is not None and _reaches(float(found[0]), zeta := _zeta(moments, found[1])):
             raise _refused(tail, alpha.value, zeta - (float(found[0]) - tail.kappa(alpha.value)))
 
     return Formulation(
@@ -223,7 +233,7 @@ def _program(
         read=lambda values: _reading(values["a"], uncertainty, tail, alpha.value),
         tunables={"confidence": alpha, **robust.tunables()},
         admissible=admissible,
-        diagnose=lambda: _refused(tail, alpha.value, limit()),
+        diagnose=diagnose,
     )
 
 
@@ -246,6 +256,11 @@ def _zeta(moments: Moments, covariance: Array) -> float:
     return float("inf") if exact else float(np.sqrt(max(moments.mean @ direction, 0.0)))
 
 
+def _reaches(multiplier: float, zeta: float) -> bool:
+    """Whether kappa + nu is at or beyond zeta; what rounding left of their difference does not count as room."""
+    return multiplier >= zeta * (1 - 1e-13)
+
+
 def _direction(moments: Moments, covariance: Array) -> tuple[Array, bool]:
     """C^{-1} m on the range of C; or, where the mean leaves that range, the component outside and True."""
     mean = moments.mean
@@ -266,9 +281,10 @@ def _kappa_limit(moments: Moments, uncertainty: UncertaintySet | None, numbers: 
     frame = Frame.of(moments, rotate=False)
     a = frame.direction()
     kappa = cp.Parameter(nonneg=True, value=0.0)
-    loss = worst_loss(robust, -a.expression, kappa)
-    deviation = worst_deviation(robust, a.expression)
-    problem = cp.Problem(cp.Minimize(loss.value), [deviation.value <= 1, cp.norm(a.variable) <= 1e6, *loss.constraints, *deviation.constraints])
+    loss = worst_loss(robust, -frame.posed(a), kappa)
+    deviation = worst_deviation(robust, frame.posed(a))
+    bounded = [deviation.value <= 1, cp.norm(a.variable) <= 1e6]
+    problem = cp.Problem(cp.Minimize(loss.value), [*bounded, *loss.constraints, *deviation.constraints])
 
     def margin(value: float) -> float:
         kappa.value = value
@@ -309,7 +325,7 @@ def closed_form(moments: Moments, confidence: float, uncertainty: UncertaintySet
         # A combination of the coordinates that never varies separates for certain: the optimum is zero at every confidence.
         return _solution(direction / (moments.mean @ direction), 0.0, uncertainty, tail, alpha, "closed form")
     zeta = float(np.sqrt(max(moments.mean @ direction, 0.0)))
-    if multiplier >= zeta:
+    if _reaches(multiplier, zeta):
         raise _refused(tail, alpha, zeta - (multiplier - tail.kappa(alpha)))
     scale = zeta**2 - multiplier * zeta
     return _solution(direction / scale, zeta / scale, uncertainty, tail, alpha, "closed form")
@@ -431,7 +447,7 @@ def kernel_socp(
 
     def admissible() -> None:
         found = _ellipsoidal(uncertainty, moments, tail.kappa(tunable.value))
-        if found is not None and found[0] >= (zeta := _zeta(moments, found[1])):
+        if found is not None and _reaches(found[0], zeta := _zeta(moments, found[1])):
             raise _refused(tail, tunable.value, zeta - nu)
 
     return Formulation(
@@ -471,7 +487,7 @@ def _scaled(
     """A direction proportional to the optimal coefficients, brought to the length of equation 16."""
     zeta = float(np.sqrt(k @ direction if squared is None else squared))
     multiplier = tail.kappa(alpha) + nu
-    if multiplier >= zeta:
+    if _reaches(multiplier, zeta):
         raise _refused(tail, alpha, zeta - nu)
     scale = zeta**2 - multiplier * zeta
     return _expanded(features, direction / scale / features.unit**2, zeta / scale, uncertainty, tail, alpha, how)

@@ -9,13 +9,14 @@ import numpy as np
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
+from convexnovelty.direct import LARGE
 from convexnovelty.errors import InputError, SolverError
 from convexnovelty.membership import Counterpart, as_counterpart
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support
 from convexnovelty.uncertainty.product import Product, as_moment_set
 from convexnovelty.uncertainty.tools import as_expression
-from convexnovelty.validation import nonnegative, vector
+from convexnovelty.validation import Array, nonnegative, vector
 
 __all__ = [
     "evaluate",
@@ -44,13 +45,17 @@ def worst_loss(uncertainty: UncertaintySet | None, a: Any, kappa: Any, route: Ro
         "closed" refuses to derive.
     """
     pair, a, kappa = as_moment_set(uncertainty), as_expression(a), _factor(kappa)
-    if route == "derived":
+
+    def derive(direction: Any) -> Counterpart:
         if isinstance(pair, Product) and not pair.means.uses_covariance:
             # Mean and covariance do not know of each other: two small programs instead of one in the product.
-            shift, spread = derived_support(pair.means, a), derived_deviation(pair.covariances, a)
+            shift, spread = derived_support(pair.means, direction), derived_deviation(pair.covariances, direction)
             return Counterpart(shift.value + kappa * spread.value, [*shift.constraints, *spread.constraints])
-        return derived_loss(pair, a, kappa)
-    return _closed_or(pair, pair.worst_loss(a, kappa), route, lambda: derived_loss(pair, a, kappa))
+        return derived_loss(pair, direction, kappa)
+
+    if route == "derived":
+        return _in_units(derive, a, pair)
+    return _closed_or(pair, pair.worst_loss(a, kappa), route, lambda: _in_units(derive, a, pair))
 
 
 def worst_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "best") -> Counterpart:
@@ -60,8 +65,11 @@ def worst_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "
     if route == "derived":
         if isinstance(given, Product) and not given.means.uses_covariance:
             given = given.covariances
-        return derived_deviation(given, a)
-    return _closed_or(given, given.worst_deviation(a), route, lambda: derived_deviation(given, a))
+
+    def derive() -> Counterpart:
+        return _in_units(lambda direction: derived_deviation(given, direction), a, given)
+
+    return derive() if route == "derived" else _closed_or(given, given.worst_deviation(a), route, derive)
 
 
 def support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> Counterpart:
@@ -69,9 +77,23 @@ def support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> C
     w = as_expression(w, "w")
     if isinstance(uncertainty, PointSet) and uncertainty._center is None:
         uncertainty = uncertainty.centred(np.zeros(w.size))
-    if route == "derived":
-        return derived_support(uncertainty, w)
-    return _closed_or(uncertainty, uncertainty.support(w), route, lambda: derived_support(uncertainty, w))
+
+
+    def derive() -> Counterpart:
+        return _in_units(lambda direction: derived_support(uncertainty, direction), w, uncertainty)
+
+    return derive() if route == "derived" else _closed_or(uncertainty, uncertainty.support(w), route, derive)
+
+
+def _in_units(derive: Any, a: Any, uncertainty: Any) -> Counterpart:
+    """A derived counterpart with inner variables of the order of one, for a direction whose losses are of that order.
+
+    Such a direction is of the size of one over the set's unit. Worst cases are homogeneous, so that the direction is
+    brought to size one, and its counterpart back.
+    """
+    unit = _size(uncertainty)
+    made: Counterpart = derive(unit * a)
+    return Counterpart(made.value / unit, made.constraints)
 
 
 def _closed_or(uncertainty: UncertaintySet, closed: Any, route: Route, derive: Any) -> Counterpart:
@@ -95,21 +117,25 @@ def _factor(kappa: Any) -> Any:
 # -- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def evaluate(counterpart: Counterpart, unit: float = 1.0) -> float:
+def evaluate(counterpart: Counterpart) -> float:
     """The value of a counterpart whose only variables are its own: with inner variables it has no value until it is
-    minimised. ``unit`` is its expected size, since solvers know absolute tolerances."""
+    minimised."""
     if not counterpart.constraints and not counterpart.value.variables():
         return float(np.asarray(counterpart.value.value))
-    problem = cp.Problem(cp.Minimize(counterpart.value / unit), counterpart.constraints)
-    for options in solvers.profile().ladder:
+    problem = cp.Problem(cp.Minimize(counterpart.value), counterpart.constraints)
+    largest = max((max(c.shape) for c in problem.constraints if isinstance(c, cp.PSD)), default=0)
+    # A splitting method is hundreds of times faster on large semidefinite cones, see convexnovelty.direct.
+    rungs = [("SCS", solvers.profile("SCS").ladder[0])] if largest > LARGE else []
+    rungs += [(solvers.DEFAULT_SOLVER, options) for options in solvers.profile().ladder]
+    for solver, options in rungs:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # an inaccurate rung is followed by the next one
-                problem.solve(solver=solvers.DEFAULT_SOLVER, warm_start=False, **options)
+                problem.solve(solver=solver, warm_start=False, **options)
         except cp.SolverError:
             continue
         if problem.status == cp.OPTIMAL:
-            return unit * float(np.asarray(problem.value))
+            return float(np.asarray(problem.value))
     raise SolverError(f"counterpart: it could not be minimised (status {problem.status})", str(problem.status))
 
 
@@ -117,27 +143,30 @@ def _size(uncertainty: Any) -> float:
     """The size of a set's members, as far as its centre shows it."""
     if isinstance(uncertainty, PointSet):
         return float(np.max(np.abs(uncertainty.center), initial=0.0)) or 1.0
+    if isinstance(uncertainty, CovarianceSet):
+        return float(uncertainty.unit) or 1.0
     return max(float(np.max(np.abs(uncertainty.mean), initial=0.0)), float(uncertainty.unit)) or 1.0
 
 
 def evaluate_loss(uncertainty: UncertaintySet | None, a: Any, kappa: float, route: Route = "best") -> float:
     """The number that :func:`worst_loss` stands for at a fixed ``a``."""
-    a = vector(a, "a")
-    size = float(np.linalg.norm(a)) or 1.0
-    return size * evaluate(worst_loss(uncertainty, a / size, kappa, route), _size(uncertainty))
+    return _evaluated(uncertainty, vector(a, "a"), lambda direction: worst_loss(uncertainty, direction, kappa, route))
 
 
 def evaluate_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "best") -> float:
     """The number that :func:`worst_deviation` stands for at a fixed ``a``."""
-    a = vector(a, "a")
-    size = float(np.linalg.norm(a)) or 1.0
-    return size * evaluate(worst_deviation(uncertainty, a / size, route), float(getattr(uncertainty, "unit", 1.0)))
+    return _evaluated(uncertainty, vector(a, "a"), lambda direction: worst_deviation(uncertainty, direction, route))
 
 
 def evaluate_support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> float:
     """The number that :func:`support` stands for at a fixed ``w``."""
     w = vector(w, "w")
-    size = float(np.linalg.norm(w)) or 1.0
     if isinstance(uncertainty, PointSet) and uncertainty._center is None:
         uncertainty = uncertainty.centred(np.zeros(w.size))
-    return size * evaluate(support(uncertainty, w / size, route), _size(uncertainty))
+    return _evaluated(uncertainty, w, lambda direction: support(uncertainty, direction, route))
+
+
+def _evaluated(uncertainty: Any, a: Array, counterpart: Any) -> float:
+    """A worst case at ``a``, computed at the direction in which losses are of the order of one."""
+    size = (float(np.linalg.norm(a)) or 1.0) * _size(uncertainty)
+    return size * evaluate(counterpart(a / size))

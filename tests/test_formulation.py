@@ -1,0 +1,240 @@
+"""Formulations: changing numbers without compiling, composing, duals, statuses, travelling."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import convexnovelty as cn
+from convexnovelty.errors import InfeasibleError, InputError, SolverError, UnboundedError
+from convexnovelty.formulation import Formulation, Quantity, Tunable
+from convexnovelty.uncertainty import FrobeniusBall, MeanEllipsoid
+from convexnovelty.validation import nonnegative
+
+
+@pytest.fixture
+def moments() -> cn.Moments:
+    return cn.Moments([3.0, -2.0, 1.0], np.array([[1.0, 0.2, 0.0], [0.2, 0.5, -0.1], [0.0, -0.1, 0.3]]))
+
+
+def _simple() -> Formulation:
+    x = cp.Variable(2)
+    return Formulation(cp.Problem(cp.Minimize(cp.sum_squares(x)), [x[0] >= 1]), {"x": x}, name="simple")
+
+
+def test_numbers_are_set_without_compiling_again(moments):
+    problem = cn.single_class_mpm(moments, confidence=0.7, uncertainty=MeanEllipsoid(0.1) * FrobeniusBall(0.2))
+    problem.solve()
+    assert problem.compilations == 1
+    names = [name for name in problem.parameters if name != "confidence"]
+    assert len(names) == 2, names
+    for confidence in (0.5, 0.6, 0.75):
+        value = problem.set(confidence=confidence).solve().objective
+        again = cn.single_class_mpm(moments, confidence, MeanEllipsoid(0.1) * FrobeniusBall(0.2)).solve().objective
+        assert value == pytest.approx(again, rel=1e-8)
+    assert problem.compilations == 1
+
+
+def test_a_radius_is_set_without_compiling_again(moments):
+    problem = cn.single_class_mpm(moments, confidence=0.7, uncertainty=FrobeniusBall(0.2))
+    for radius in (0.0, 0.1, 0.5):
+        found = problem.set(radius=radius).solve().objective
+        assert found == pytest.approx(cn.single_class_mpm(moments, 0.7, FrobeniusBall(radius)).solve().objective, rel=1e-7)
+    assert problem.compilations == 1
+    assert problem.parameters["radius"] == 0.5
+
+
+def test_outlier_fraction_is_set_without_compiling_again():
+    features = cn.LinearFeatures(np.arange(1.0, 8.0)[:, None])
+    for form in ("primal", "dual"):
+        problem = cn.one_class_svm(features, 0.5, form=form)
+        first = problem.solve().objective
+        second = problem.set(outlier_fraction=0.3).solve()
+        assert problem.compilations == 1
+        assert second.objective != pytest.approx(first, rel=1e-3)
+        assert second.objective == pytest.approx(cn.one_class_svm(features, 0.3, form=form).solve().objective, rel=1e-8)
+        assert second.guarantee.bound == 0.3
+
+
+def test_an_argument_that_is_no_parameter_makes_the_formulation_anew(moments):
+    problem = cn.single_class_mpm(moments, confidence=0.7)
+    problem.solve()
+    gaussian = problem.set(tail=cn.tails.Gaussian()).solve().objective
+    assert problem.compilations == 2
+    assert gaussian == pytest.approx(cn.single_class_mpm(moments, 0.7, tail=cn.tails.Gaussian()).solve().objective, rel=1e-8)
+
+
+def test_set_refuses_unknown_names_and_bad_values(moments):
+    problem = cn.single_class_mpm(moments, confidence=0.7, uncertainty=FrobeniusBall(0.2))
+    with pytest.raises(InputError, match="no nonsense here; known are"):
+        problem.set(nonsense=1)
+    with pytest.raises(InputError, match=r"confidence: 1\.5 was found"):
+        problem.set(confidence=1.5)
+    assert problem.parameters["confidence"] == 0.7, "a refused value leaves everything as it was"
+    with pytest.raises(InputError, match="radius"):
+        problem.set(radius=-1.0)
+    assert problem.parameters["radius"] == 0.2
+
+
+def test_path_compiles_once(moments):
+    problem = cn.single_class_mpm(moments, confidence=0.7, uncertainty=FrobeniusBall(0.2))
+    solutions = problem.path(radius=np.linspace(0.0, 0.6, 7))
+    objectives = [solution.objective for solution in solutions]
+    assert problem.compilations == 1
+    assert np.all(np.diff(objectives) > 0), "a larger set never improves the objective"
+
+
+def test_subject_to_and_plus_compose(moments):
+    problem = cn.single_class_mpm(moments, confidence=0.7)
+    free = problem.solve()
+    held = problem.subject_to(lambda v: v["a"][1] >= 0).solve()
+    assert held.values["a"][1] >= -1e-8
+    assert held.objective >= free.objective - 1e-9
+    also = problem.subject_to(problem.variables["a"][1] >= 0).solve()
+    assert also.objective == pytest.approx(held.objective, rel=1e-7)
+    penalised = problem.plus(lambda v: 10 * cp.norm1(v["a"])).solve()
+    assert np.abs(penalised.values["a"]).sum() < np.abs(free.values["a"]).sum()
+
+
+def test_units_of_added_terms_are_the_users():
+    features = cn.LinearFeatures(1e3 * np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]]))
+    problem = cn.one_class_svm(features, 0.5, form="primal")
+    plain = problem.solve()
+    shifted = problem.plus(7.0e6).solve()
+    assert shifted.objective == pytest.approx(plain.objective + 7.0e6, rel=1e-9)
+
+
+def test_dual_is_solvable_and_its_dual_is_the_problem(moments):
+    for problem in (cn.single_class_mpm(moments, 0.7, MeanEllipsoid(0.1) * FrobeniusBall(0.3)), cn.one_class_svm(cn.LinearFeatures(np.arange(1.0, 6.0)[:, None]), 0.5)):
+        value = problem.solve().objective
+        dual = problem.dual()
+        assert dual.solve().objective == pytest.approx(value, rel=1e-7)
+        assert dual.dual().solve().objective == pytest.approx(value, rel=1e-6)
+
+
+def test_kind_is_computed():
+    x, s = cp.Variable(2), cp.Variable((2, 2), PSD=True)
+    cases = {
+        "LP": cp.Problem(cp.Minimize(cp.sum(x)), [x >= 1]),
+        "QP": cp.Problem(cp.Minimize(cp.sum_squares(x)), [x >= 1]),
+        "QCQP": cp.Problem(cp.Minimize(cp.sum(x)), [cp.sum_squares(x) <= 1]),
+        "SOCP": cp.Problem(cp.Minimize(cp.norm(x)), [x[0] >= 1]),
+        "SDP": cp.Problem(cp.Minimize(cp.trace(s)), [s[0, 0] >= 1]),
+        "EXP": cp.Problem(cp.Minimize(cp.sum(cp.exp(x))), [x >= 1]),
+    }
+    for kind, problem in cases.items():
+        assert Formulation(problem, {"x": x}).kind == kind
+
+
+def test_repr_and_latex_say_what_it_is(moments):
+    problem = cn.single_class_mpm(moments, confidence=0.7, uncertainty=FrobeniusBall(0.2))
+    text = repr(problem)
+    assert text.startswith("single_class_mpm (socp): SOCP, Lanckriet, El Ghaoui and Jordan (2003), equation 11")
+    assert "a (3,)" in text
+    assert "confidence = 0.7" in text
+    assert r"\kappa(\alpha)" in problem.latex
+
+
+def test_infeasible_unbounded_and_limits_are_errors():
+    x = cp.Variable()
+    with pytest.raises(InfeasibleError, match="no point satisfies the constraints"):
+        Formulation(cp.Problem(cp.Minimize(x), [x >= 1, x <= 0]), {"x": x}).solve()
+    with pytest.raises(UnboundedError, match="improved without end"):
+        Formulation(cp.Problem(cp.Minimize(x)), {"x": x}).solve()
+    with pytest.raises(SolverError, match="user_limit"):
+        _simple().solve(max_iter=1)
+
+
+def test_b24_a_point_that_is_not_a_solution_never_passes():
+    problem = cn.one_class_svm(cn.LinearFeatures(np.arange(1.0, 5.0)[:, None]), 0.5)
+    with pytest.raises(SolverError):
+        problem.solve("SCS", max_iters=5)
+
+
+def test_unknown_solver_and_options_are_named():
+    with pytest.raises(InputError, match="'NOSUCH' is not installed; installed are"):
+        _simple().solve("NOSUCH")
+
+
+def test_attempts_record_options_and_status():
+    solution = _simple().solve()
+    assert [attempt.status for attempt in solution.attempts] == ["optimal"]
+    assert solution.attempts[0].solver == "CLARABEL"
+    assert solution.attempts[0].options["tol_gap_rel"] == 1e-10
+    assert solution.residuals.worst < 1e-8
+    assert solution.time > 0
+
+
+def test_b35_the_same_problem_gives_the_same_digits():
+    features = cn.KernelFeatures(np.arange(6.0)[:, None], cn.kernels.gaussian(gamma=0.5))
+    problem = cn.one_class_svm(features, 0.5)
+    for solver in ("CLARABEL", "SCS"):
+        values = [problem.solve(solver).objective for _ in range(3)]
+        assert values[0] == values[1] == values[2]
+
+
+def test_b33_formulations_travel_as_recipes(moments):
+    """A pickled formulation is rebuilt elsewhere, where new variables must not take its variables' ids."""
+    problem = cn.single_class_mpm(moments, confidence=0.7, uncertainty=FrobeniusBall(0.2))
+    value = problem.solve().objective
+    problem.set(confidence=0.6)
+    there = pickle.loads(pickle.dumps(problem))
+    assert there.parameters["confidence"] == 0.6
+    assert there.set(confidence=0.7).solve().objective == pytest.approx(value, rel=1e-9)
+    script = (
+        "import pickle, sys, cvxpy as cp\n"
+        "problem = pickle.loads(sys.stdin.buffer.read())\n"
+        "v = cp.Variable(3)\n"
+        "print(repr(problem.plus(lambda q: 0 * cp.sum(v)).subject_to([v == 5]).solve().objective))\n"
+    )
+    problem.set(confidence=0.7)
+    done = subprocess.run([sys.executable, "-c", script], input=pickle.dumps(problem), capture_output=True, check=True)
+    assert float(done.stdout) == pytest.approx(value, rel=1e-7)
+
+
+def test_a_composed_formulation_says_that_it_cannot_travel(moments):
+    with pytest.raises(TypeError, match="no recipe to travel by"):
+        pickle.dumps(cn.single_class_mpm(moments, 0.7).plus(1.0))
+
+
+def test_quantity_scales_and_rotates_both_ways():
+    axes = np.array([[0.0, 2.0], [3.0, 0.0]])
+    quantity = Quantity(cp.Variable(2), 10.0, axes, np.linalg.inv(axes))
+    quantity.assign([6.0, 30.0])
+    np.testing.assert_allclose(quantity.value, [6.0, 30.0])
+    np.testing.assert_allclose(quantity.expression.value, [6.0, 30.0])
+
+
+def test_tunable_passes_a_number_on_and_refuses_a_bad_one():
+    tunable = Tunable("penalty", 4.0, nonnegative)
+    root = tunable.parameter(np.sqrt, nonneg=True)
+    assert root.value == 2.0
+    tunable.set(9.0)
+    assert root.value == 3.0
+    with pytest.raises(InputError, match="penalty: -1 was found"):
+        tunable.set(-1)
+    assert (tunable.value, root.value) == (9.0, 3.0)
+
+
+def test_evaluate_tries_a_point_in_the_program():
+    problem = _simple()
+    objective, violation = problem.evaluate({"x": np.array([0.5, 0.0])})
+    assert objective == pytest.approx(0.25)
+    assert violation == pytest.approx(0.5)
+    assert problem.evaluate({}) is None
+
+
+def test_importing_the_package_does_not_import_cvxpy():
+    script = (
+        "import sys, convexnovelty as cn, numpy as np\n"
+        "cn.methods.single_class_mpm.closed_form(cn.Moments([3.0, 4.0], np.eye(2)), 0.5)\n"
+        "from convexnovelty.algorithms.smo import smo\n"
+        "smo(np.eye(3), upper=1.0)\n"
+        "assert 'cvxpy' not in sys.modules, 'cvxpy was imported'\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
