@@ -176,7 +176,8 @@ class Formulation:
     read : from the values of the letters to a :class:`Reading`.
     tunables : numbers that :meth:`set` changes without compiling again, by the name that users type.
     admissible : called before each solve; raises InfeasibleError where theory already decides.
-    diagnose : called when a solver found no solution; returns the error to raise if there is none, else None.
+    diagnose : called when a solver says infeasible; returns the error to raise, with the reason in it.
+    suspect : called when a solver failed; returns the error to raise if there is no solution, else None.
     recipe : how the formulation was made.
     """
 
@@ -192,7 +193,8 @@ class Formulation:
         read: Callable[[Values], Reading] | None = None,
         tunables: Mapping[str, Any] | None = None,
         admissible: Callable[[], None] | None = None,
-        diagnose: Callable[[], SolveError | None] | None = None,
+        diagnose: Callable[[], SolveError] | None = None,
+        suspect: Callable[[], SolveError | None] | None = None,
         recipe: Recipe | None = None,
     ) -> None:
         self.problem = problem
@@ -207,6 +209,7 @@ class Formulation:
         self._tunables = dict(tunables or {})
         self._admissible = admissible
         self._diagnose = diagnose
+        self._suspect = suspect
         self._compiled: Any = None
 
     # -- what it is ----------------------------------------------------------------------------------------------
@@ -415,9 +418,8 @@ class Formulation:
     def _failure(self, attempts: Sequence[Attempt]) -> SolveError:
         last = attempts[-1]
         story = "; ".join(f"{a.solver} {dict(a.options)}: {a.remark or a.status}" for a in attempts)
-        # Past the edge of feasibility a solver may fail instead of saying so: theory is asked in either case.
-        if self._diagnose is not None and last.status != cp.UNBOUNDED and (found := self._diagnose()) is not None:
-            return found
+        if last.status == cp.INFEASIBLE and self._diagnose is not None:
+            return self._diagnose()
         if last.status == cp.INFEASIBLE:
             return InfeasibleError(f"{self.name}: no point satisfies the constraints ({story})", last.status)
         if last.status == cp.UNBOUNDED:

@@ -6,6 +6,7 @@ Lanckriet, El Ghaoui and Jordan (2003), section 3. The paper's :math:`\alpha` is
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -218,9 +219,12 @@ def _program(
         *loss.constraints,
     ]
 
-    def diagnose() -> InfeasibleError | None:
-        limit = _kappa_limit(moments, uncertainty, robust.numbers())
-        return _refused(tail, alpha.value, limit) if tail.kappa(alpha.value) >= limit * (1 - EDGE) else None
+    def limit() -> float:
+        return _kappa_limit(moments, uncertainty, robust.numbers())
+
+    def suspect() -> InfeasibleError | None:
+        largest = limit()
+        return _refused(tail, alpha.value, largest) if tail.kappa(alpha.value) >= largest * (1 - EDGE) else None
 
     def admissible() -> None:
         found = _centred(_renumbered(recipe, robust), moments).ellipsoidal(tail.kappa(alpha.value))
@@ -233,7 +237,8 @@ def _program(
         read=lambda values: _reading(values["a"], uncertainty, tail, alpha.value),
         tunables={"confidence": alpha, **robust.tunables()},
         admissible=admissible,
-        diagnose=diagnose,
+        diagnose=lambda: _refused(tail, alpha.value, limit()),
+        suspect=suspect,
     )
 
 
@@ -288,7 +293,9 @@ def _kappa_limit(moments: Moments, uncertainty: UncertaintySet | None, numbers: 
 
     def margin(value: float) -> float:
         kappa.value = value
-        problem.solve(solver="CLARABEL")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # far past the edge any status but optimal means no
+            problem.solve(solver="CLARABEL")
         return -float(problem.value) if problem.status == cp.OPTIMAL else 0.0
 
     low, high = 0.0, margin(0.0)
