@@ -1,0 +1,309 @@
+r"""One recogniser a class: a one-class machine for each class of a labelled sample, with scores that are comparable.
+
+Schölkopf and Smola (2001), chapter 8, problem 8.9. The outputs of the machines are brought to one scale before they
+are compared; a point that no machine takes for its own is novel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexnovelty import datasets, kernels
+from convexnovelty._lazy import cp
+from convexnovelty.algorithms.smo import smo
+from convexnovelty.class_regions import ClassRegions, Comparison
+from convexnovelty.declare import Claim, Instance, Method
+from convexnovelty.errors import InputError
+from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.methods import one_class_svm
+from convexnovelty.modelling import below, outlier_share, quantile_interval, span_gram
+from convexnovelty.regions import Guarantee
+from convexnovelty.validation import Array
+
+METHOD = Method(
+    "class_recognisers",
+    title="One recogniser a class",
+    source="Schölkopf and Smola (2001), chapter 8",
+    summary=(
+        "A one-class machine for each class, with comparable scores: a classifier that also knows what it has not seen."
+    ),
+    letters=("D4",),
+)
+
+
+def class_recognisers(
+    features: FeatureMap, labels: Any, outlier_fraction: float, comparison: Comparison = "distance"
+) -> Formulation:
+    r"""One one-class machine a class, all in one program.
+
+    Parameters
+    ----------
+    features : LinearFeatures or KernelFeatures of n points of all classes.
+    labels : the class of each point, of shape (n,): strings or numbers.
+    outlier_fraction : the paper's nu, in (0, 1], of each class by itself.
+    comparison : how outputs are made comparable between classes, see
+        :class:`~convexnovelty.class_regions.ClassRegions`: "distance" (to the class's hyperplane), "ratio" (to its
+        offset) or "raw" (not at all).
+
+    Returns
+    -------
+    A formulation whose ``outlier_fraction`` can be set without compiling again. Its region is the union of the
+    classes' regions, with ``scores(Z)`` of shape (m, classes) and ``classify(Z)``; its objective is the sum of the
+    classes' objectives 8.13.
+
+    Notes
+    -----
+    The raw outputs are no measure of belonging: :math:`\|w_c\|` is small for a class that is spread out, and so are all
+    of its outputs. The distance to the hyperplane is a length in feature space, in which all classes share one unit.
+
+    Examples
+    --------
+    >>> import convexnovelty as cn, numpy as np
+    >>> points = np.array([[2.0, 0.1], [2.0, -0.1], [0.1, 1.0], [-0.1, 1.0]])
+    >>> solution = cn.class_recognisers(cn.LinearFeatures(points), ["east", "east", "north", "north"], 0.5).solve()
+    >>> [str(name) for name in solution.region.classify([[3.0, 0.0], [0.0, 3.0]])]
+    ['east', 'north']
+    """
+    return joint(features, labels, outlier_fraction, comparison)
+
+
+# -- what several nodes share ------------------------------------------------------------------------------------------
+
+
+def _groups(labels: Any, n: int) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
+    """The classes in sorted order, and the rows of each."""
+    given = np.asarray(labels)
+    if given.size != n or max(given.shape, default=0) != given.size:
+        raise InputError(f"labels: shape {given.shape} was found where {n} points need one label each")
+    given = given.ravel()
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise InputError(f"labels: {given[~np.isfinite(given)][0]} was found; give a class to every point")
+    try:
+        classes, which = np.unique(given, return_inverse=True)
+    except TypeError as error:
+        raise InputError(f"labels: they cannot be sorted ({error}); give labels of one type") from error
+    return classes, [np.flatnonzero(which == c) for c in range(classes.size)]
+
+
+def _reading(features: FeatureMap, labels: Any, alpha: Array, nu: float, comparison: Comparison) -> Reading:
+    classes, groups = _groups(labels, features.n)
+    training = np.asarray(features.training)
+    normals = np.array([training[rows].T @ alpha[rows] for rows in groups])
+    own = [training[rows] @ normal for rows, normal in zip(groups, normals, strict=True)]
+    offsets = np.array([quantile_interval(scores, nu).used for scores in own])
+    region = ClassRegions(classes, normals, offsets, comparison)
+    inside = [region.scores(training[rows])[:, c] for c, rows in enumerate(groups)]
+    scale = max(float(np.abs(values).max()) for values in inside) or 1.0
+    region = ClassRegions(classes, normals, offsets, comparison, scale=scale)
+    shares = [float(below(scores, offset).mean()) for scores, offset in zip(own, offsets, strict=True)]
+    worst = int(np.argmax(shares))
+    return Reading(
+        region,
+        Guarantee(
+            f"of each of the {classes.size} classes at most the fraction {nu:.6g} of the training points lies outside "
+            f"of its own region, {shares[worst]:.6g} of class {classes[worst]} (proposition 8.3)",
+            bound=nu,
+        ),
+    )
+
+
+# -- the program and its equivalents -----------------------------------------------------------------------------------
+
+
+@METHOD.node(
+    "joint",
+    source="problem 8.9: equations 8.13 to 8.15 for each class",
+    latex=(
+        r"\min_\alpha\ \tfrac12\sum_c\sum_{i,j\in c}\alpha_i\alpha_jk(x_i,x_j)"
+        r"\quad\text{s.t.}\quad0\le\alpha_i\le\tfrac1{\nu n_c},\ \sum_{i\in c}\alpha_i=1\ \forall c"
+    ),
+)
+def joint(
+    features: FeatureMap, labels: Any, outlier_fraction: float, comparison: Comparison = "distance"
+) -> Formulation:
+    """The duals of all classes side by side: nothing but the outlier fraction is common to them."""
+    nu, unit = Tunable("outlier_fraction", outlier_fraction, outlier_share), features.unit
+    classes, groups = _groups(labels, features.n)
+    ClassRegions(classes, np.zeros((classes.size, 1)), np.zeros(classes.size), comparison)  # refuses a wrong comparison
+    alpha = cp.Variable(features.n, nonneg=True)
+    sizes = np.zeros(features.n)
+    for rows in groups:
+        sizes[rows] = rows.size
+    price = nu.parameter(lambda value: 1 / value, nonneg=True)
+    total = cp.sum([_form(alpha[rows], features, rows) for rows in groups])
+    return Formulation(
+        cp.Problem(
+            cp.Minimize(total / 2), [alpha <= price * (1 / sizes), *[cp.sum(alpha[rows]) == 1 for rows in groups]]
+        ),
+        {"alpha": Quantity(alpha)},
+        objective_unit=unit**2,
+        read=lambda values: _reading(features, labels, values["alpha"], nu.value, comparison),
+        tunables={"outlier_fraction": nu},
+    )
+
+
+def _form(multipliers: cp.Expression, features: FeatureMap, rows: NDArray[np.intp]) -> cp.Expression:
+    phi = np.asarray(features.training)[rows] / features.unit
+    if phi.shape[1] < len(rows) / 3:
+        return cp.sum_squares(phi.T @ multipliers)
+    return cp.quad_form(multipliers, cp.psd_wrap(phi @ phi.T))
+
+
+def _separately(
+    features: FeatureMap,
+    labels: Any,
+    outlier_fraction: float,
+    comparison: Comparison,
+    fit: Callable[[Array, float], Array],
+    how: str,
+) -> Solution:
+    nu = outlier_share(outlier_fraction, "outlier_fraction")
+    _, groups = _groups(labels, features.n)
+    gram = span_gram(features)
+    alpha = np.zeros(features.n)
+    for rows in groups:
+        alpha[rows] = fit(gram[np.ix_(rows, rows)], nu)
+    total = sum(float(alpha[rows] @ gram[np.ix_(rows, rows)] @ alpha[rows]) for rows in groups) / 2
+    reading = _reading(features, labels, alpha, nu, comparison)
+    return Solution(total, {"alpha": alpha}, reading.region, reading.guarantee, solver=how)
+
+
+@METHOD.node(
+    "separate",
+    kind="algorithm",
+    source="problem 8.9, section 8.4 for each class",
+    latex=r"\alpha_c=\mathrm{SMO}(K_{cc}),\quad w_c=\sum_{i\in c}\alpha_i\Phi(x_i)",
+)
+def separate(
+    features: FeatureMap, labels: Any, outlier_fraction: float, comparison: Comparison = "distance"
+) -> Solution:
+    """Sequential minimal optimisation for one class after the other."""
+
+    def fit(gram: Array, nu: float) -> Array:
+        return smo(gram, upper=1 / (nu * len(gram))).multipliers
+
+    return _separately(features, labels, outlier_fraction, comparison, fit, "SMO for each class")
+
+
+@METHOD.node(
+    "libsvm",
+    kind="other library",
+    source="problem 8.9: scikit-learn's OneClassSVM for each class",
+    latex=r"\alpha_c=\beta_c/(\nu n_c)",
+    condition=lambda outlier_fraction: (
+        None if outlier_fraction < 1 else "libsvm's offset is infinite when every multiplier is at its bound"
+    ),
+)
+def libsvm(features: FeatureMap, labels: Any, outlier_fraction: float, comparison: Comparison = "distance") -> Solution:
+    """The same recognisers as libsvm finds them."""
+    from sklearn.svm import OneClassSVM
+
+    def fit(gram: Array, nu: float) -> Array:
+        machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * len(gram)))
+        machine.fit(gram / features.unit**2)
+        alpha = np.zeros(len(gram))
+        alpha[machine.support_] = machine.dual_coef_.ravel()
+        return np.asarray(alpha / alpha.sum())
+
+    return _separately(features, labels, outlier_fraction, comparison, fit, "libsvm for each class")
+
+
+def _several(features: FeatureMap, labels: Any) -> str | None:
+    count = len(_groups(labels, features.n)[0])
+    return None if count == 1 else f"there are {count} classes"
+
+
+@METHOD.node(
+    "one_class_svm",
+    source="equations 8.13 to 8.15",
+    latex=r"c=1:\quad\tfrac12\sum_{ij}\alpha_i\alpha_jk(x_i,x_j)",
+    condition=_several,
+)
+def as_one_class_svm(features: FeatureMap, outlier_fraction: float) -> Formulation:
+    """With one class it is the one-class machine."""
+    return one_class_svm.one_class_svm(features, outlier_fraction, form="dual")
+
+
+METHOD.step(
+    "separate",
+    "joint",
+    claim="the classes do not know of each other: solving them together or one by one is the same",
+    equation="problem 8.9",
+    reference="algorithm",
+    values=lambda solution: {"alpha": solution.values["alpha"]},
+)
+METHOD.step(
+    "libsvm",
+    "joint",
+    claim="libsvm's coefficients, divided by nu n for each class, solve the program",
+    equation="problem 8.9",
+    reference="other library",
+    values=lambda solution: {"alpha": solution.values["alpha"]},
+)
+METHOD.step(
+    "one_class_svm",
+    "joint",
+    claim="with one class it is the one-class machine",
+    equation="equations 8.13 to 8.15",
+    reference="formulation",
+    condition=_several,
+    decision="the class's output is divided by the length of w, which only the solution knows",
+    values=lambda solution: {"alpha": solution.values["alpha"]},
+)
+
+
+@METHOD.property("nu-property of each class", source="proposition 8.3")
+def nu_property(solution: Solution, features: FeatureMap, labels: Any, outlier_fraction: float) -> list[Claim]:
+    """In each class the fractions of outliers and of support vectors lie on either side of nu."""
+    alpha, region = solution.values.get("alpha"), solution.region
+    if alpha is None or not isinstance(region, ClassRegions):
+        return []
+    claims = []
+    for c, rows in enumerate(_groups(labels, features.n)[1]):
+        scores = np.asarray(features.training)[rows] @ region.normals[c]
+        outliers = float(below(scores, float(region.offsets[c]), 1e-6).mean())
+        support = float((alpha[rows] > 1e-6 / (outlier_fraction * rows.size)).mean())
+        for text, share, relation in (
+            (f"outliers of class {region.classes[c]} are at most nu", outliers, "<="),
+            (f"support vectors of class {region.classes[c]} are at least nu", support, ">="),
+        ):
+            claims.append(Claim(text, share, outlier_fraction, relation, 1e-9, source="proposition 8.3"))  # type: ignore[arg-type]
+    return claims
+
+
+def _instance(name: str, features: FeatureMap, labels: Any, nu: float, probe: Any, comparison: str) -> Instance:
+    arguments = {"features": features, "labels": labels, "outlier_fraction": nu, "comparison": comparison}
+    return Instance(name, arguments, features.coordinates(probe))
+
+
+@METHOD.instance("three digits, gaussian kernel")
+def digits() -> Instance:
+    """Images of three digits, and probes of others."""
+    parts = [datasets.digits(digit=d).nominal[:40] for d in (0, 1, 2)]
+    features = KernelFeatures(np.vstack(parts), kernels.gaussian(gamma="scale"))
+    probe = np.vstack([datasets.digits(digit=d).nominal[40:60] for d in (0, 1, 5)])
+    labels = np.repeat(["zero", "one", "two"], 40)
+    return _instance("three digits, gaussian kernel", features, labels, 0.18, probe, "distance")
+
+
+@METHOD.instance("units from 1e-4 to 1e4, by ratio")
+def badly_scaled() -> Instance:
+    """Columns eight orders of magnitude apart; a nominal and a novel class of unequal size."""
+    data = datasets.badly_scaled(n=60)
+    features = LinearFeatures(np.vstack([data.nominal[:40], 2 * data.nominal[40:]]))
+    labels = np.repeat([1, 2], [40, 20])
+    return _instance("units from 1e-4 to 1e4, by ratio", features, labels, 0.13, data.novel, "ratio")
+
+
+@METHOD.instance("one class, duplicates, fewer points than columns")
+def single() -> Instance:
+    """One class only, every point twice, in more dimensions than there are points."""
+    data = datasets.wide(n=8, dimension=20)
+    features = LinearFeatures(np.repeat(data.nominal, 2, axis=0))
+    name = "one class, duplicates, fewer points than columns"
+    return _instance(name, features, np.zeros(16, dtype=int), 0.3, data.novel, "distance")
