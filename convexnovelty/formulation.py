@@ -424,6 +424,9 @@ class Formulation:
             return InfeasibleError(f"{self.name}: no point satisfies the constraints ({story})", last.status)
         if last.status == cp.UNBOUNDED:
             return UnboundedError(f"{self.name}: the objective can be improved without end ({story})", last.status)
+        # Past the edge of feasibility a solver may fail instead of saying so: theory is asked.
+        if self._suspect is not None and (found := self._suspect()) is not None:
+            return found
         return SolverError(f"{self.name}: no attempt ended with a solution ({story}); try another solver or rescale the data", last.status)
 
     def evaluate(self, values: Values) -> tuple[float, float] | None:
