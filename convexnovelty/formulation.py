@@ -178,6 +178,8 @@ class Formulation:
     admissible : called before each solve; raises InfeasibleError where theory already decides.
     diagnose : called when a solver says infeasible; returns the error to raise, with the reason in it.
     suspect : called when a solver failed; returns the error to raise if there is no solution, else None.
+    search : called before the solve that counts, with a function that solves the compiled problem as its parameters
+        stand and returns its value; it moves a parameter to where the answer is, for example by bisection.
     recipe : how the formulation was made.
     """
 
@@ -195,6 +197,7 @@ class Formulation:
         admissible: Callable[[], None] | None = None,
         diagnose: Callable[[], SolveError] | None = None,
         suspect: Callable[[], SolveError | None] | None = None,
+        search: Callable[[Callable[[], float]], None] | None = None,
         recipe: Recipe | None = None,
     ) -> None:
         self.problem = problem
@@ -210,6 +213,7 @@ class Formulation:
         self._admissible = admissible
         self._diagnose = diagnose
         self._suspect = suspect
+        self._search = search
         self._compiled: Any = None
 
     # -- what it is ----------------------------------------------------------------------------------------------
@@ -290,6 +294,8 @@ class Formulation:
 
     def plus(self, term: Any) -> Formulation:
         """A new formulation with a term added to the paper's objective; ``term`` may be a function of the variables."""
+        if self._search is not None:
+            raise InputError(f"plus: {self.name} looks for the number at which its objective crosses a level, so no term can be added")
         made = term(self.variables) if callable(term) and not isinstance(term, cp.Expression) else term
         sign = 1.0 if isinstance(self.problem.objective, cp.Minimize) else -1.0
         kind = cp.Minimize if sign > 0 else cp.Maximize
@@ -306,6 +312,7 @@ class Formulation:
             objective_unit=self.objective_unit,
             read=self._read,
             tunables=self._tunables,
+            search=self._search,
         )
 
     def dual(self) -> Formulation:
@@ -343,12 +350,25 @@ class Formulation:
         if self._admissible is not None:
             self._admissible()
         began = time.perf_counter()
+        rungs = (options,) if options else profile.ladder
+        if self._search is not None:
+            self._search(lambda: self._value(profile.name, rungs))
         attempts: list[Attempt] = []
-        for rung in (options,) if options else profile.ladder:
-            timing: dict[str, float] = {}
-            point = self._attempt(profile.name, rung, attempts, timing)
+        timing: dict[str, float] = {}
+        residuals = self._climb(profile.name, rungs, attempts, timing)
+        return self._solution(residuals, profile.name, attempts, time.perf_counter() - began, timing)
+
+    def _value(self, solver: str, rungs: Sequence[Mapping[str, Any]]) -> float:
+        """The value of the compiled problem as its parameters stand."""
+        self._climb(solver, rungs, [], {})
+        return float(self.problem.value)
+
+    def _climb(self, solver: str, rungs: Sequence[Mapping[str, Any]], attempts: list[Attempt], timing: dict[str, float]) -> Residuals:
+        """The residuals of the first point that counts, or the error that says why there is none."""
+        for rung in rungs:
+            point = self._attempt(solver, rung, attempts, timing)
             if point is not None:
-                return self._solution(point, profile.name, attempts, time.perf_counter() - began, timing)
+                return point
             if attempts[-1].status in (cp.INFEASIBLE, cp.UNBOUNDED):
                 break
         raise self._failure(attempts)
