@@ -17,6 +17,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from convexnovelty.declare import Claim
+from text import plain, table
+
 MARKER = re.compile(r"^# %%(?P<rest>.*)$")
 
 
@@ -106,7 +109,20 @@ def page(file: Path, folder: Path) -> str:
             parts += [f"![{words}]({name})" for name, words in pictures(folder, file.stem)]
     finally:
         del sys.modules[module.__name__]
-    return "\n\n".join([*parts, f"*This page was run from `problems/{file.name}`.*\n"])
+    parts += [claims(vars(module).get("CLAIMS", [])), f"*This page was run from `problems/{file.name}`.*\n"]
+    return "\n\n".join(part for part in parts if part)
+
+
+def claims(found: list[Claim]) -> str:
+    """What the problem claims, with the numbers of this run."""
+    if not found:
+        return ""
+    rows = []
+    for claim in found:
+        numbers = (f"{claim.computed:.10g}", f"{claim.relation}", f"{claim.reference:.10g}", f"{claim.tolerance:.0e}")
+        rows.append((plain(claim.text), *numbers, claim.kind, "holds" if claim.holds else "**fails**"))
+    headings = ("Claim", "Computed", "", "Reference", "Tolerance", "Kind", "")
+    return f"## What is claimed\n\n{table(headings, rows)}"
 
 
 INDEX = """# Worked problems
@@ -123,7 +139,7 @@ theory, and `convexnovelty check problems` holds them to it.
 
 def pages(problems: Path, generated: Path) -> Iterator[tuple[str, str]]:
     """The page of every problem, and the page that lists them."""
-    files = sorted(path for path in problems.glob("*.py") if not path.name.startswith("_"))
+    files = sorted(path for path in problems.rglob("*.py") if not path.name.startswith("_"))
     for file in files:
         yield f"problems/{file.stem}.md", page(file, generated / "problems")
     yield "problems.md", INDEX.format(entries="\n".join(f"problems/{file.stem}" for file in files))

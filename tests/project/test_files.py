@@ -9,6 +9,7 @@ from pathlib import Path
 
 import tables
 import text as markdown
+import worked
 
 ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -66,11 +67,29 @@ def test_docstrings_become_markdown() -> None:
     assert markdown.prose(docstring) == (r"A ball of $\Vert S\Vert _F \le \rho$, see `radius` and `Moments`; x\_i\*y.")
 
 
-def test_cells_of_a_worked_problem(tmp_path: Path) -> None:
-    import worked
-
+def test_a_worked_problem_becomes_a_page(tmp_path: Path) -> None:
     file = tmp_path / "sum.py"
-    file.write_text('"""Doc."""\n\n# %% [markdown]\n# # A sum\n# of numbers\n\n# %%\nx = 2\nprint("x")\nx + 1\n')
-    assert [cell.kind for cell in worked.cells(file.read_text())] == ["code", "markdown", "code"]
-    assert worked.title(worked.cells(file.read_text())) == "A sum"
-    assert "```text\nx\n3\n```" in worked.page(file, tmp_path / "pictures")
+    file.write_text(
+        "\n".join(
+            [
+                '"""Doc."""',
+                "# %% [markdown]",
+                "# # A sum",
+                "# of numbers",
+                "# %%",
+                "import convexnovelty as cn",
+                'print("x")',
+                "1 + 2",
+                "# %%",
+                'CLAIMS = [cn.Claim("one and two", 3.0, 3.0), cn.Claim("wrong", 1.0, 2.0)]',
+            ]
+        )
+    )
+    cells = worked.cells(file.read_text())
+    assert [(cell.kind, cell.line) for cell in cells] == [("code", 1), ("markdown", 3), ("code", 6), ("code", 10)]
+    assert worked.title(cells) == "A sum"
+    page = worked.page(file, tmp_path / "pictures")
+    assert "# A sum\nof numbers" in page
+    assert "```text\nx\n3\n```" in page
+    assert "| one and two | 3 | = | 3 | 1e-06 | theory | holds |" in page
+    assert "| wrong | 1 | = | 2 | 1e-06 | theory | **fails** |" in page
