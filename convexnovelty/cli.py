@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from convexnovelty.errors import ConvexNoveltyError
@@ -28,6 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--method", metavar="NAME", help="one method only")
     check.add_argument("--solver", metavar="NAME", default=None, help="solver to use (default: Clarabel)")
     check.add_argument("--tolerance", type=float, metavar="T", help="relative tolerance of objectives, in place of each step's own")
+    check.add_argument("--jobs", type=int, metavar="N", default=min(4, os.cpu_count() or 1), help="processes (default: one a core, at most 4)")
     check.add_argument("--json", metavar="FILE", help="write the same as JSON")
     check.add_argument("--load", metavar="FILE", action="append", default=[], help="a Python file with sets or methods of your own")
     check.set_defaults(run=_check)
@@ -60,6 +65,18 @@ def _progress() -> Callable[[str], None] | None:
     return lambda name: print(f"\r\033[K{name}", end="", file=sys.stderr, flush=True)
 
 
+@contextmanager
+def _executor(jobs: int) -> Iterator[Executor | None]:
+    """A pool of processes, each with one thread of linear algebra; none for one job."""
+    if jobs <= 1:
+        yield None
+        return
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
 def _check(arguments: argparse.Namespace) -> int:
     _load(arguments)
     if arguments.folder is not None:
@@ -69,7 +86,10 @@ def _check(arguments: argparse.Namespace) -> int:
     else:
         from convexnovelty.checking import check
 
-        report = check(arguments.method, solver=arguments.solver, tolerance=arguments.tolerance, progress=_progress())
+        with _executor(arguments.jobs) as executor:
+            report = check(
+                arguments.method, solver=arguments.solver, tolerance=arguments.tolerance, executor=executor, progress=_progress()
+            )
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     print(report.table(colour=sys.stdout.isatty()), end="")

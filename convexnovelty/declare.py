@@ -239,6 +239,14 @@ class Method:
         for make in self._instances.values():
             yield dataclasses.replace(make(), method=self.name)
 
+    def instance_names(self) -> list[str]:
+        """The names of the instances that the file declares, without making them."""
+        return list(self._instances)
+
+    def instance_at(self, index: int) -> Instance:
+        """The instance with this place in the file."""
+        return dataclasses.replace(list(self._instances.values())[index](), method=self.name)
+
     def instance_around(self, uncertainty: Any) -> Instance | None:
         """A small instance around an uncertainty set, or None when the method takes none."""
         return dataclasses.replace(self._swap(uncertainty), method=self.name) if self._swap is not None else None

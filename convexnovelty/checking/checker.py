@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,7 @@ def check(
     *,
     solver: str | None = None,
     tolerance: float | None = None,
+    executor: Executor | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Report:
     """Check every equivalent that exists.
@@ -77,51 +79,38 @@ def check(
     Parameters
     ----------
     subject : a formulation made by a factory (all nodes are solved on its arguments), an instance, the name of a
-        method (all its instances), or None for the whole catalogue.
+        method (all its instances, and one around each set that it takes), or None for the whole catalogue, with the
+        contract of every set.
     solver : name of the solver; Clarabel by default.
     tolerance : relative tolerance of objectives, in place of each step's own; never below the solver's accuracy.
+    executor : runs the catalogue's pieces, a ``concurrent.futures`` executor of any kind; in this process by default.
     progress : called with the name of each instance before it is checked.
 
     Returns
     -------
     A report with ``passed`` and ``rows``.
     """
+    from convexnovelty.checking.catalogue import pieces, run_pieces
+
     profile = solvers.profile(solver)
-    standard = standard_of(profile, tolerance)
     began = time.perf_counter()
-    rows: list[Row] = []
-    for owner, instance in _instances(subject):
-        if progress is not None:
-            progress(f"{owner.name}: {instance.name}")
-        rows += check_instance(owner, instance, standard)
+    if subject is None or isinstance(subject, str):
+        rows = run_pieces(pieces(subject), profile.name, tolerance, executor=executor, progress=progress)
+    else:
+        owner, instance = _subject(subject)
+        rows = check_instance(owner, instance, standard_of(profile, tolerance))
     return Report(rows, solver=profile.name, seconds=time.perf_counter() - began)
 
 
-def _instances(subject: Formulation | Instance | str | None) -> Iterator[tuple[Method, Instance]]:
-    if subject is None or isinstance(subject, str):
-        for owner in derivation.methods().values() if subject is None else [derivation.method(subject)]:
-            for instance in _catalogue(owner):
-                yield owner, instance
-    elif isinstance(subject, Instance):
-        yield derivation.method(subject.method), subject
-    elif isinstance(subject, Formulation):
-        if subject.recipe is None or not subject.recipe.method:
-            raise InputError("check: this formulation was not made by a method's factory alone, so no equivalent of it is known")
-        yield derivation.method(subject.recipe.method), Instance(subject.name, subject.recipe.arguments, method=subject.recipe.method)
-    else:
+def _subject(subject: Formulation | Instance) -> tuple[Method, Instance]:
+    if isinstance(subject, Instance):
+        return derivation.method(subject.method), subject
+    if not isinstance(subject, Formulation):
         raise InputError(f"check: {type(subject).__name__} was found; give a formulation, an instance or the name of a method")
-
-
-def _catalogue(owner: Method) -> Iterator[Instance]:
-    """The method's own instances, and one around each set of the catalogue that the method takes."""
-    yield from owner.instances()
-    if owner.takes is not None:
-        from convexnovelty import uncertainty
-
-        for kind in uncertainty.of_family(owner.takes):
-            for example in kind.examples():
-                if (instance := owner.instance_around(example)) is not None:
-                    yield instance
+    if subject.recipe is None or not subject.recipe.method:
+        raise InputError("check: this formulation was not made by a method's factory alone, so no equivalent of it is known")
+    recipe = subject.recipe
+    return derivation.method(recipe.method), Instance(subject.name, recipe.arguments, method=recipe.method)
 
 
 def check_instance(owner: Method, instance: Instance, standard: Standard, steps: Iterable[Step] | None = None) -> list[Row]:

@@ -69,7 +69,7 @@ def check_set(
     moments = moments or nominal(dimension)
     began = time.perf_counter()
     try:
-        centred = recipe.centred(np.zeros(moments.dimension) if isinstance(recipe, PointSet) else moments)
+        centred = _joint(recipe).centred(np.zeros(moments.dimension) if isinstance(recipe, PointSet) else moments)
         found = [_at(centred, a) for a in directions(moments.dimension, seed)]
     except ConvexNoveltyError as error:
         return [_row(recipe, "membership", "counterpart", "the set can be used", math.nan, tolerance, 0.0, f"{type(error).__name__}: {error}")]
@@ -83,8 +83,8 @@ def check_set(
     elif closed:
         gap = max(max(0.0, f["derived"] - f["closed"]) / f["scale"] for f in closed)
         rows.append(_row(recipe, "closed form", "derived counterpart", "the closed form is never below", gap, tolerance, seconds))
-    if isinstance(joint := _joint(centred), MomentSet):
-        gaps = [_deviation_gap(joint, a) for a in directions(moments.dimension, seed)]
+    if isinstance(centred, MomentSet):
+        gaps = [_deviation_gap(centred, a) for a in directions(moments.dimension, seed)]
         rows.append(_row(recipe, "worst deviation", "adversary", "the counterpart of the deviation alone is exact", max(gaps), tolerance, 0.0))
     members = max(f["distance"] for f in found)
     if not math.isnan(members):
@@ -106,16 +106,16 @@ def _deviation_gap(joint: MomentSet, a: Array) -> float:
 
 
 def _evaluator(centred: UncertaintySet) -> Evaluate:
-    if isinstance(centred, PointSet) or centred.family == "mean" and not getattr(centred, "uses_covariance", False):
+    if centred.family in ("points", "mean"):
         return lambda a, route: sets.evaluate_support(centred, a, route)  # type: ignore[arg-type]
     if centred.family == "covariance":
         return lambda a, route: sets.evaluate_deviation(centred, a, route)  # type: ignore[arg-type]
-    return lambda a, route: sets.evaluate_loss(sets.as_moment_set(centred), a, KAPPA, route)  # type: ignore[arg-type]
+    return lambda a, route: sets.evaluate_loss(centred, a, KAPPA, route)  # type: ignore[arg-type]
 
 
-def _joint(centred: UncertaintySet) -> UncertaintySet:
+def _joint(recipe: UncertaintySet) -> UncertaintySet:
     """A mean set that depends on the covariance is met together with the nominal covariance."""
-    return sets.as_moment_set(centred) if getattr(centred, "uses_covariance", False) else centred
+    return sets.as_moment_set(recipe) if getattr(recipe, "uses_covariance", False) else recipe
 
 
 def _value(joint: UncertaintySet, member: Any, a: Array) -> float:
@@ -129,23 +129,22 @@ def _value(joint: UncertaintySet, member: Any, a: Array) -> float:
 
 
 def _at(centred: UncertaintySet, a: Array) -> dict[str, float]:
-    joint = _joint(centred)
     evaluate = _evaluator(centred)
     derived = evaluate(a, "derived")
-    worst = Adversary(joint)(a, KAPPA)
+    worst = Adversary(centred)(a, KAPPA)
     scale = max(abs(derived), abs(worst.value), 1e-12)
     try:
         closed = evaluate(a, "closed")
     except ConvexNoveltyError:
         closed = math.nan
-    member = sets.worst_member(joint, a, KAPPA)
+    member = sets.worst_member(centred, a, KAPPA)
     return {
         "derived": derived,
         "adversary": worst.value,
         "closed": closed,
         "scale": scale,
-        "attained": _value(joint, member, a),
-        "distance": _distance(joint, member),
+        "attained": _value(centred, member, a),
+        "distance": _distance(centred, member),
     }
 
 
@@ -159,14 +158,13 @@ def _distance(joint: UncertaintySet, member: Any) -> float:
 
 def _sampled_excess(centred: UncertaintySet, found: list[dict[str, float]], tried: list[Array], seed: int) -> float:
     rng = np.random.default_rng(seed)
-    joint = _joint(centred)
     worst = math.nan
     for _ in range(20):
-        member = joint.sample(rng)  # type: ignore[attr-defined]
+        member = centred.sample(rng)  # type: ignore[attr-defined]
         if member is None:
             return math.nan
         for a, f in zip(tried, found, strict=True):
-            worst = np.fmax(worst, (_value(joint, member, a) - f["derived"]) / f["scale"])
+            worst = np.fmax(worst, (_value(centred, member, a) - f["derived"]) / f["scale"])
     return float(worst)
 
 

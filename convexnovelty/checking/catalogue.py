@@ -1,0 +1,103 @@
+"""The whole catalogue as pieces of work that any executor can run.
+
+A piece names what it checks (a method and which of its instances, or a set) and holds no numbers, so that it travels
+to another process or machine as it is; the instance is made where it is solved.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Literal
+
+from convexnovelty import derivation, enrolment, solvers, uncertainty
+from convexnovelty.checking.checker import check_instance, standard_of
+from convexnovelty.checking.contract import check_set
+from convexnovelty.checking.report import Row
+from convexnovelty.declare import Instance, Method
+from convexnovelty.errors import ConvexNoveltyError
+
+__all__ = ["Piece", "pieces", "run_pieces"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One instance of a method, one set inside a method, or the contract of one set."""
+
+    kind: Literal["instance", "set in method", "contract"]
+    method: str = ""
+    index: int = 0
+    set_name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.method or 'uncertainty sets'}: {self.set_name or self.index}"
+
+
+def pieces(method: str | None = None) -> list[Piece]:
+    """All pieces of one method, or of everything: instances, sets in methods, and the contracts of sets."""
+    found: list[Piece] = []
+    chosen = derivation.methods().values() if method is None else [derivation.method(method)]
+    for owner in chosen:
+        found += [Piece("instance", owner.name, i) for i in range(len(owner.instance_names()))]
+        if owner.takes is not None:
+            found += [Piece("set in method", owner.name, i, name) for name, i in _examples(owner.takes)]
+    if method is None:
+        found += [Piece("contract", "", i, name) for family in ("moments", "points") for name, i in _examples(family)]
+    return found
+
+
+def _examples(family: str) -> Iterator[tuple[str, int]]:
+    for kind in uncertainty.of_family(family):
+        for i in range(len(kind.examples())):
+            yield kind.__name__, i
+
+
+def run_pieces(
+    work: Sequence[Piece],
+    solver: str | None = None,
+    tolerance: float | None = None,
+    *,
+    executor: Executor | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> list[Row]:
+    """The rows of all pieces, in their order, whatever ran them."""
+    files = tuple(str(module.__file__) for module in enrolment.loaded())
+    rows: list[Row] = []
+    constant = (itertools.repeat(solver), itertools.repeat(tolerance), itertools.repeat(files))
+    results = map(_run, work, *constant) if executor is None else executor.map(_run, work, *constant)
+    for piece, found in zip(work, results, strict=True):
+        if progress is not None:
+            progress(str(piece))
+        rows += found
+    return rows
+
+
+def _run(piece: Piece, solver: str | None, tolerance: float | None, files: Sequence[str]) -> list[Row]:
+    """The rows of one piece; in another process the user's files are loaded first."""
+    known = {str(module.__file__) for module in enrolment.loaded()}
+    for file in files:
+        if file not in known:
+            enrolment.load(file)
+    try:
+        if piece.kind == "contract":
+            return check_set(_example(piece))
+        owner = derivation.method(piece.method)
+        instance = owner.instance_at(piece.index) if piece.kind == "instance" else _around(owner, piece)
+        return check_instance(owner, instance, standard_of(solvers.profile(solver), tolerance))
+    except ConvexNoveltyError as error:
+        reason = f"{type(error).__name__}: {error}"
+        return [Row(piece.method or "uncertainty sets", str(piece), "instance", "", "the instance can be made", "", "=", "theory", "fail", reason=reason)]
+
+
+def _example(piece: Piece) -> uncertainty.UncertaintySet:
+    kinds = {**uncertainty.catalogue(), **uncertainty.users()}
+    return kinds[piece.set_name].examples()[piece.index]
+
+
+def _around(owner: Method, piece: Piece) -> Instance:
+    instance = owner.instance_around(_example(piece))
+    if instance is None:
+        raise ConvexNoveltyError(f"{owner.name} declares no instance around a set")
+    return instance
