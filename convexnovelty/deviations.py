@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, integer, number
@@ -42,7 +43,7 @@ class Deviation(ABC):
 
     Laws
     ----
-    - ``0 <= lower(c, n, d) <= c / n <= upper(c, n, d) <= 1``
+    - ``lower(c, n, d) <= c / n <= upper(c, n, d)``
     - ``lower`` grows with d and ``upper`` falls: what is said with less confidence says more.
     - For every distribution and every d in (0, 1/2], in at least a share 1 - d of all samples
       ``probability >= lower(count, n, d)`` for all sets of the class; likewise for ``upper``.
@@ -102,12 +103,12 @@ class UniformDeviation(Deviation):
         """The paper's epsilon_n(F, delta) for n = ``size``."""
 
     def lower(self, counts: Any, size: int, delta: float) -> Array:
-        """Frequency less margin, cut at zero."""
-        return np.maximum(np.asarray(counts, dtype=float) / size - self.margin(size, delta), 0.0)
+        """Frequency less margin, as printed: it may lie below zero."""
+        return np.asarray(counts, dtype=float) / size - self.margin(size, delta)
 
     def upper(self, counts: Any, size: int, delta: float) -> Array:
-        """Frequency plus margin, cut at one."""
-        return np.minimum(np.asarray(counts, dtype=float) / size + self.margin(size, delta), 1.0)
+        """Frequency plus margin, as printed: it may lie above one."""
+        return np.asarray(counts, dtype=float) / size + self.margin(size, delta)
 
 
 @dataclass(frozen=True)
@@ -283,18 +284,17 @@ class ExactBinomial(Deviation):
     def lower(self, counts: Any, size: int, delta: float) -> Array:
         """Zero for a count of zero; otherwise the d / N quantile of Beta(c, n - c + 1)."""
         counts = np.asarray(counts, dtype=float)
-        found = stats.beta.ppf(
-            _error(delta) / (self.size or 1), np.maximum(counts, 1.0), size - np.maximum(counts, 1.0) + 1
-        )
-        return np.where(counts > 0, found, 0.0)
+        above = np.maximum(counts, 1.0)
+        return np.where(counts > 0, beta_quantile(_error(delta) / (self.size or 1), above, size - above + 1), 0.0)
 
     def upper(self, counts: Any, size: int, delta: float) -> Array:
         """One for a count of n; otherwise the 1 - d / N quantile of Beta(c + 1, n - c)."""
         counts = np.asarray(counts, dtype=float)
         below = np.minimum(counts, size - 1.0)
-        # isf(d) instead of ppf(1 - d): 1 - d has no digits left for the d of a small p-value.
-        found = stats.beta.isf(_error(delta) / (self.size or 1), below + 1, size - below)
-        return np.where(counts < size, found, 1.0)
+        # By symmetry, and not as the quantile at 1 - d, which has no digits left for the d of a small p-value.
+        return np.where(
+            counts < size, 1 - beta_quantile(_error(delta) / (self.size or 1), size - below, below + 1), 1.0
+        )
 
     @classmethod
     def examples(cls) -> list[Deviation]:
@@ -336,6 +336,22 @@ class GrowingClasses:
                 f"deviation: {len(self.parts)} bounds were found for {columns} column(s) of scores; give one a column"
             )
         return [(part, 6 / (math.pi * k) ** 2) for k, part in enumerate(self.parts, start=1)]
+
+
+def beta_quantile(q: float, a: Array, b: Array) -> Array:
+    """x with I_x(a, b) = q, of the shape of a and b; right for q down to 1e-300, where library quantiles return NaN."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # "root finding exceeded": what it found is tried below
+        x = np.asarray(special.betaincinv(a, b, q))
+        wrong = ~(np.abs(special.betainc(a, b, x) - q) <= 1e-10 * q)
+    if wrong.any():
+        low, high = np.full(a.shape, math.log(np.finfo(float).tiny)), np.zeros(a.shape)
+        for _ in range(70):  # halves 708 down to the last digit
+            middle = (low + high) / 2
+            beyond = special.betainc(a, b, np.exp(middle)) > q
+            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        x = np.where(wrong, np.exp(low), x)
+    return x
 
 
 def _error(delta: float) -> float:

@@ -86,7 +86,7 @@ class KernelDensity:
             log_kernel_means(squared_distances(rows[i : i + step], self.points), self.bandwidth)
             for i in range(0, len(rows), step)
         ]
-        return np.concatenate(parts) - rows.shape[1] * np.log(self.bandwidth * np.sqrt(2 * np.pi)) - shift
+        return np.asarray(np.concatenate(parts) - rows.shape[1] * np.log(self.bandwidth * np.sqrt(2 * np.pi)) - shift)
 
 
 def log_kernel_means(squares: Array, bandwidth: float) -> Array:
@@ -139,7 +139,7 @@ class DensityRatio(NoveltyScore):
         """Choose the bandwidths that are not given, and estimate both densities."""
         units = column_units(np.vstack([nominal, unlabelled]))
         scaled = (nominal / units, unlabelled / units)
-        grids = [
+        grids: list[list[float] | None] = [
             _grid(b, *s.shape) for b, s in zip((self.nominal_bandwidth, self.unlabelled_bandwidth), scaled, strict=True)
         ]
         chosen = _cross_validated(scaled, grids, self.folds, self.limit, random)

@@ -254,7 +254,7 @@ def _usable(
 
 
 def _coefficients(seen: Evidence, confidence: Tunable) -> tuple[Any, Any]:
-    """Numerators and denominators as parameters: both change with the confidence, which classifiers drop out does too."""
+    """Numerators and denominators as parameters, since the confidence changes both, and which classifiers drop out."""
 
     def part(which: int) -> Any:
         return lambda value: seen.fractions(1 - value)[which]
@@ -477,7 +477,7 @@ def decomposition(nominal_probabilities: Any, unlabelled_probabilities: Any) -> 
     pi = cp.Variable(nonneg=True)
     # Rows are divided by their own size, since probabilities of rare values are below any solver's tolerance.
     size = np.where(np.maximum(p0, px) > 0, np.maximum(p0, px), 1.0)
-    nothing_negative = px / size >= (1 - pi) * (p0 / size)
+    nothing_negative: Any = px / size >= (1 - pi) * (p0 / size)
     return Formulation(
         cp.Problem(cp.Minimize(pi), [nothing_negative]),
         {"pi": pi},
@@ -673,7 +673,7 @@ def equal() -> Instance:
 def growing() -> Instance:
     """Two classes of classifiers that were fitted on the very points that are counted (theorem 6)."""
     rng = np.random.default_rng(6)
-    nominal = np.round(rng.normal(size=(20000, 2)), 1)
-    unlabelled = np.round(np.vstack([rng.normal(size=(8000, 2)), rng.normal((2.5, 3.5), 1.0, size=(12000, 2))]), 1)
+    nominal: Any = np.round(rng.normal(size=(20000, 2)), 1)
+    unlabelled: Any = np.round(np.vstack([rng.normal(size=(8000, 2)), rng.normal((2.5, 3.5), 1.0, size=(12000, 2))]), 1)
     classes = GrowingClasses([VC.of_half_spaces(1), VC.of_polynomials(1, 3)])
     return _instance("growing classes", nominal, unlabelled, 0.9, classes)
