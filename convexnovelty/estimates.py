@@ -111,9 +111,6 @@ def dense_scatter(X: Array, weights: Array) -> tuple[Array, Array]:
     total = weights.sum()
     mean = X[0] + weights @ (X - X[0]) / total
     rows = X - mean
-    correction = weights @ rows / total
-    mean += correction
-    rows -= correction
     rows *= np.sqrt(weights)[:, None]
     rows[:, _constant(mean, np.einsum("ij,ij->j", rows, rows) / total)] = 0.0
     return mean, rows

@@ -176,6 +176,14 @@ class KernelFeatures(FeatureMap):
     pivots : (r,) the row numbers of the sample points that span the basis.
     residuals : (n,) squared lengths of what the basis does not hold, k(x, x) - ||c(x)||^2.
 
+    Examples
+    --------
+    >>> features = KernelFeatures([[0.0], [0.0], [1.0]], "gaussian")
+    >>> features.dimension  # two of the three points are equal
+    2
+    >>> bool(abs(features.training @ features.training.T - features.gram).max() < 1e-12)
+    True
+
     Raises
     ------
     IndefiniteError with the most negative eigenvalue, if the Gram matrix is not positive semidefinite. With ``rank``

@@ -1,10 +1,12 @@
 r"""Kernels k(x, z): objects that evaluate, compare by value, pickle, and travel as recipes.
 
-A kernel is made by a function with scikit-learn's parameter names::
+A kernel is made by a function with scikit-learn's parameter names:
 
-    kernel = gaussian(width=2.0)      # exp(-||x - z||^2 / 2)
-    kernel(X, Z)                      # shape (n, m)
-    kernel.diagonal(Z)                # k(z, z), shape (m,)
+>>> kernel = gaussian(width=2.0)  # exp(-||x - z||^2 / 2)
+>>> kernel([[0.0], [2.0]], [[0.0]]).round(4).tolist()
+[[1.0], [0.1353]]
+>>> kernel.recipe()
+{'name': 'gaussian', 'parameters': {'gamma': 0.5}}
 
 The formulas are a line of NumPy each, so that this module costs no import of scikit-learn; the tests compare
 each with scikit-learn's. What differs is stated at the kernel: Gaussian distances that do not cancel far from

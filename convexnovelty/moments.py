@@ -49,6 +49,16 @@ class Moments:
     ----------
     representation : "dense", "diagonal" or "low_rank".
 
+    Examples
+    --------
+    >>> both = Moments.estimate([[1.0, 5.0], [3.0, 5.0]]) + Moments.estimate([[2.0, 8.0]])
+    >>> both
+    Moments(dimension=2, representation='dense', count=3)
+    >>> both.mean.tolist()
+    [2.0, 6.0]
+    >>> both.variances.round(4).tolist()
+    [0.6667, 2.0]
+
     Raises
     ------
     IndefiniteError for a covariance with a negative eigenvalue, which it states; InputError for other faults.

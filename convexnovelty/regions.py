@@ -75,7 +75,13 @@ class Region(ABC):
 
 @dataclass(frozen=True, eq=False)
 class HalfSpace(Region):
-    r"""The half-space :math:`\{z : a'z \ge b\}` with normal a of shape (r,) and offset b; f(z) = a'z - b."""
+    r"""The half-space :math:`\{z : a'z \ge b\}` with normal a of shape (r,) and offset b; f(z) = a'z - b.
+
+    Examples
+    --------
+    >>> HalfSpace([1.0, 1.0], 2.0).contains([[1.0, 1.0], [1.0, 0.0]]).tolist()
+    [True, False]
+    """
 
     normal: Array
     offset: float

@@ -8,6 +8,9 @@ outside, :math:`\sup P(a'y > b) = \beta(t)`. The chance constraint of a minimax 
 
 A tail is an object that one swaps, like a set of moments. A new tail is one subclass of :class:`Tail`, a frozen
 dataclass with a bound and its inverse.
+
+>>> [round(tail.kappa(0.9), 4) for tail in (Chebyshev(), Unimodal(), Gaussian())]
+[3.0, 1.8559, 1.2816]
 """
 
 from __future__ import annotations

@@ -154,6 +154,14 @@ def test_b11_whole_kind_every_rank_from_one_to_n(rng: np.random.Generator) -> No
         assert KernelFeatures(K, "precomputed", rank=9).dimension == r
 
 
+@pytest.mark.parametrize("rank", [None, 60])
+def test_b11_whole_kind_copies_have_the_same_coordinates(rank: int | None) -> None:
+    X = np.tile(np.linspace(0.0, 1.0, 60), 3)[:, None]
+    C = np.asarray(KernelFeatures(X, kernels.gaussian(gamma=2.0), rank=rank).training)
+    assert np.array_equal(C[:60], C[60:120])
+    assert np.array_equal(C[:60], C[120:])
+
+
 @pytest.mark.parametrize("rank", [None, 2])
 def test_features_that_are_all_zero_are_refused(rank: int | None) -> None:
     with pytest.raises(InputError, match="zero"):

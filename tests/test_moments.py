@@ -6,6 +6,7 @@ import pickle
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -408,6 +409,17 @@ def test_low_rank_solve_equals_dense(specific: Any, rng: np.random.Generator) ->
     reference = np.linalg.solve(low.covariance, v)
     assert np.allclose(low.solve(v), reference, rtol=1e-8, atol=1e-9 * np.abs(reference).max())
     assert low.null_direction(v) is None
+
+
+def test_low_rank_solve_is_refined(rng: np.random.Generator) -> None:
+    """v'S^-1 v for v in the range of a factor beside a tiny diagonal, where Woodbury's difference cancels."""
+    F = rng.normal(size=(2, 5))
+    low = Moments.low_rank(np.zeros(5), F, 1e-10)
+    v = low.multiply(np.ones(5))
+    with mpmath.workdps(50):
+        S = mpmath.matrix(F).T * mpmath.matrix(F) + mpmath.diag([mpmath.mpf(1e-10)] * 5)
+        exact = float((mpmath.matrix(v).T * mpmath.lu_solve(S, mpmath.matrix(v)))[0])
+    assert v @ low.solve(v) == pytest.approx(exact, rel=1e-9)
 
 
 def test_shortest_solution_equals_the_pseudoinverse(rng: np.random.Generator) -> None:

@@ -109,6 +109,11 @@ def test_b30_vectors_that_are_refused(value: Any) -> None:
         validation.vector(value, "v", 3)
 
 
+def test_empty_vectors_are_refused() -> None:
+    with pytest.raises(InputError, match=r"v: shape \(0,\)"):
+        validation.vector([], "v")
+
+
 def test_symmetric() -> None:
     found = validation.symmetric([[1.0, 2.0 + 1e-12], [2.0, 3.0]], "S")
     assert np.array_equal(found, found.T)
