@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, vector
 
-__all__ = ["Box", "Offset", "kkt_gap", "kkt_offset"]
+__all__ = ["Box", "Indices", "Offset", "extended", "kkt_gap", "kkt_offset"]
+
+Indices = NDArray[np.intp]
 
 SUM_ROUNDING = 1e-12  # relative: how far n copies of 1/(nu n) may be from their exact sum
 
@@ -45,11 +47,15 @@ class Box:
     @classmethod
     def of(cls, size: int, upper: Any, y: Any = None, total: float | None = None) -> Box:
         """The box of 0 <= a <= upper and y'a = total; refuses bounds that are negative and totals out of reach."""
-        signs = np.ones(size) if y is None else vector(y, "y", size)
-        if not np.isin(signs, (-1.0, 1.0)).all():
-            raise InputError(f"y: {signs[~np.isin(signs, (-1.0, 1.0))][0]:.6g} was found; give entries -1 and 1 only")
         bound = _upper(upper, size)
-        box = cls(np.where(signs > 0, 0.0, -bound), np.where(signs > 0, bound, 0.0), total, signs)
+        if y is None:
+            box = cls(np.zeros(size), bound, total, np.ones(size))
+        else:
+            signs = vector(y, "y", size)
+            wrong = signs[np.abs(signs) != 1.0]
+            if wrong.size:
+                raise InputError(f"y: {wrong[0]:.6g} was found; give entries -1 and 1 only")
+            box = cls(np.where(signs > 0, 0.0, -bound), np.where(signs > 0, bound, 0.0), total, signs)
         box._reachable()
         return box
 
@@ -64,7 +70,7 @@ class Box:
                 "asked for; raise the upper bounds (for a one-class SVM they are 1/(nu n), and nu is at most 1)"
             )
 
-    def feasible(self, guess: Array, order: NDArray[np.intp]) -> Array:
+    def feasible(self, guess: Array, order: Indices) -> Array:
         """The guess clipped to the box, then changed coordinate by coordinate in this order until the sum is right."""
         b = np.clip(guess, self.lower, self.upper)
         if self.total is None:
@@ -80,9 +86,55 @@ class Box:
             missing -= change
         return b
 
-    def free(self, b: Array) -> NDArray[np.intp]:
+    def threshold(self, score: Array) -> Array:
+        """The point that optimality asks for if ``score`` were the gradient, with its multiplier chosen for the sum.
+
+        Coordinates are at their upper bound below a threshold and at their lower bound above it. Bounds are finite.
+        """
+        width = self.upper - self.lower
+        missing = (self.total or 0.0) - float(self.lower.sum())
+        least = width.min()
+        if least > 0.0 and least == width.max():
+            # Equal widths, the usual case: a selection in place of a sort.
+            count = min(int(missing / least), score.size - 1)
+            order = np.argpartition(score, count)[: count + 1]
+        else:
+            order = np.argsort(score)
+            order = order[: int(np.searchsorted(np.cumsum(width[order]), missing)) + 1]
+        b = self.lower.copy()
+        b[order[:-1]] = self.upper[order[:-1]]
+        last = order[-1]
+        b[last] = min(self.lower[last] + missing - float(width[order[:-1]].sum()), self.upper[last])
+        return b
+
+    def part(self, points: Indices) -> Box:
+        """The box of some of the coordinates, as wide as needed for the same total: a model of the whole."""
+        lower, upper = self.lower[points], self.upper[points]
+        factor = len(self.lower) / len(points)
+        if self.total is not None and self.total != 0.0:
+            reach = float((upper if self.total > 0 else lower).sum())
+            factor = max(factor, self.total / reach if reach else 1.0)
+        # Where there is no width nothing grows: 0 stays 0 and infinity stays infinity.
+        return Box(factor * lower, factor * upper, self.total, self.signs[points])
+
+    def extended(self, length: int) -> Box:
+        """The box with coordinates added that are fixed at zero, up to ``length``."""
+        return Box(
+            extended(self.lower, length), extended(self.upper, length), self.total, extended(self.signs, length, 1.0)
+        )
+
+    def free(self, b: Array) -> Indices:
         """The coordinates strictly between their bounds."""
         return np.flatnonzero((b > self.lower) & (b < self.upper))
+
+
+def extended(values: Array, length: int, filling: float = 0.0) -> Array:
+    """The vector with entries added at its end; a plain function because ``np.pad`` costs as much as a small solve."""
+    if values.size == length:
+        return values
+    longer = np.full(length, filling)
+    longer[: values.size] = values
+    return longer
 
 
 def kkt_gap(gradient: Array, b: Array, box: Box) -> float:
@@ -118,8 +170,8 @@ def _upper(upper: Any, size: int) -> Array:
         raise InputError(f"upper: {upper!r} was found; give one number or one a coordinate") from error
     if values.ndim and values.size != size:
         raise InputError(f"upper: length {values.size} was found where {size} is needed; or give one number for all")
-    bound = np.broadcast_to(values.ravel() if values.ndim else values, (size,)).copy()
-    wrong = np.flatnonzero(~(bound >= 0))
-    if wrong.size:
+    bound = values.ravel().copy() if values.ndim else np.full(size, values)
+    if not bound.min(initial=0.0) >= 0.0:
+        wrong = np.flatnonzero(~(bound >= 0.0))
         raise InputError(f"upper: {bound[wrong[0]]:.6g} was found at position {wrong[0]}; give numbers of at least 0")
     return bound

@@ -35,27 +35,28 @@ def newton_direction(Q: Array, gradient: Array, missing: float | None) -> Array:
     scale = float(np.max(np.diagonal(Q), initial=0.0))
     if scale <= 0.0:
         raise LinAlgError("the free block is zero")
-    even = np.zeros(k)
     if missing is not None:
-        # The sum is met by an even share; the rest of the step lies in the plane of sum zero, where Q is centred.
-        # Adding 11' keeps the centred matrix regular without changing it on that plane.
-        even += missing / k
-        gradient = gradient + Q @ even
+        # The sum is met by an even share; the rest of the step has sum zero, and there Q may be centred. Adding
+        # 11' keeps the centred matrix regular without changing it on that plane.
+        gradient = gradient + Q.sum(axis=1) * (missing / k)
         gradient = gradient - gradient.mean()
         means = Q.mean(axis=0)
-        Q = Q - means - means[:, None] + (means.mean() + scale / k)
-    factor = _factor(Q, scale)
+        Q = Q - means
+        Q -= (means - means.mean() - scale / k)[:, None]
+    factor, proximal = _factor(Q, scale)
     delta = cho_solve(factor, -gradient, check_finite=False)
-    for _ in range(REFINEMENTS):
+    for _ in range(REFINEMENTS if proximal else 0):
         delta -= cho_solve(factor, gradient + Q @ delta, check_finite=False)
     if missing is not None:
-        delta += even - delta.mean()
+        delta += missing / k - delta.mean()
     return np.asarray(delta)
 
 
-def _factor(Q: Array, scale: float) -> tuple[Array, bool]:
+def _factor(Q: Array, scale: float) -> tuple[tuple[Array, bool], float]:
+    """A Cholesky factor of Q plus as little of the identity as makes it sound, and how much that was."""
     for proximal in PROXIMAL:
-        block = Q.copy()
+        # In the order of LAPACK, so that it factorises this copy in place.
+        block = np.array(Q, order="F")
         block.flat[:: len(Q) + 1] += proximal * scale
         try:
             factor: tuple[Array, bool] = cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
@@ -64,7 +65,7 @@ def _factor(Q: Array, scale: float) -> tuple[Array, bool]:
         # A pivot that is nothing but rounding makes the step meaningless: go on to a proximal term.
         pivots = np.diagonal(factor[0])
         if pivots.min() > 1e-7 * pivots.max() or proximal >= 1e-12:
-            return factor
+            return factor, proximal
     raise LinAlgError("the free block is not positive semidefinite")
 
 

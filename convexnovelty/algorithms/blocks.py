@@ -1,0 +1,228 @@
+r"""The block method for the family's dual programs: large, exact, and without a stored Gram matrix.
+
+.. math:: \min_b \tfrac12 b'Kb + p'b \quad\text{s.t.}\quad \textstyle\sum_i b_i = d,\; l \le b \le u.
+
+1. Start. The program on a sample of the points, solved by the same method, gives a score for every point. Those that
+   score lowest get their upper bound, as optimality would ask if the score were the gradient.
+2. Blocks. The few hundred points that violate optimality most, and those nearest to it, form a program of their own.
+   Pair steps solve it with rows of K that are evaluated when first needed. One pass over K updates all gradients.
+3. Finish. Newton steps on the free coordinates give the accuracy of the machine.
+
+The cost is little more than that of evaluating the gradient once: one kernel value for each point and support vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from convexnovelty.algorithms.box import Box, Indices, extended, kkt_gap
+from convexnovelty.algorithms.free_set import admissible_step, newton_direction
+from convexnovelty.algorithms.gram import Gram, Rows, padded
+from convexnovelty.errors import IndefiniteError, SolverError, UnboundedError
+from convexnovelty.validation import Array
+
+__all__ = ["State", "minimise"]
+
+SMALL, FEW = 200, 32  # points, and points at their bound, up to which the solution on a sample is not worth its while
+SAMPLE = 8  # one point in so many is in the sample
+EMBEDDED = 0.7  # share of the sample's solution that must fit into the box for it to be the start itself
+WORKING_SET, LARGEST_SET = 512, 2048
+INNER = 0.05  # share of the gap at which a working set is left: the next pass over all points pays for more than that
+CACHE = 3 * 2**20  # kernel values held in rows of the working set: 24 MB
+NEWTON = 3000  # free coordinates up to which a dense factorisation is made
+ROUGH = 1e-3  # gap at which Newton steps take over from pair steps
+ROUNDING = 4e-15  # relative to the gradient: what its last bits may add up to
+GOLDEN = 0.5 * 5.0**0.5 - 0.5
+
+
+@dataclass
+class State:
+    """Where the iteration is: b, the gradient K b + p, and what it has cost."""
+
+    b: Array
+    gradient: Array
+    steps: int = 0
+    rounds: int = 0
+    columns: int = 0
+
+
+def minimise(
+    gram: Gram, linear: Array, box: Box, tolerance: float, start: State | None = None, rounds: int = 10_000
+) -> State:
+    """Minimise b'Kb/2 + p'b over the box until the KKT gap is at most ``tolerance``, or rounding.
+
+    All vectors have the padded length of ``gram``. The units are such that the bounds and the diagonal of K are of
+    order one, which is how a rough solution is told. ``start`` has to be feasible with its gradient, and is changed.
+
+    Raises IndefiniteError, UnboundedError, and SolverError with the gap after so many ``rounds``.
+    """
+    length = max(padded(gram.size), 2)
+    return _Solver(np.empty(CACHE if length > CACHE**0.5 else length**2), rounds).solve(
+        gram, linear, box, tolerance, start
+    )
+
+
+class _Solver:
+    """The method, with the memory that its working sets share."""
+
+    def __init__(self, room: Array, rounds: int) -> None:
+        self.room, self.limit = room, rounds
+
+    def solve(self, gram: Gram, linear: Array, box: Box, tolerance: float, start: State | None = None) -> State:
+        state = self.start(gram, linear, box, tolerance) if start is None else start
+        target = max(tolerance, ROUGH)
+        self.descend(gram, box, state, target)
+        while target > tolerance:
+            accuracy = max(tolerance, ROUNDING * float(np.abs(state.gradient).max()))
+            gap = self.finish(gram, box, state, accuracy)
+            if gap <= accuracy:
+                break
+            # The free set was not yet the right one: pair steps exchange its members, Newton steps do the rest.
+            target = max(tolerance, 0.1 * min(target, gap))
+            self.descend(gram, box, state, target)
+        return state
+
+    def start(self, gram: Gram, linear: Array, box: Box, tolerance: float) -> State:
+        """A feasible point from the solution on a sample, with its gradient."""
+        widest = float((box.upper - box.lower).max())
+        if gram.size <= SMALL or box.total is None or abs(box.total) <= FEW * widest < np.inf:
+            order = np.argsort(gram.remoteness(), kind="stable")
+            return self.state(gram, linear, box.feasible(np.zeros(box.lower.size), order))
+        # One point of each stretch of the data, at a place in it that follows no period.
+        size = padded(max(gram.size // SAMPLE, SMALL // 2))
+        places = np.arange(size)
+        sample = ((places + (places * GOLDEN) % 1.0) * gram.size / size).astype(np.intp)
+        # Multipliers, gradients and gaps of the sample are as many times larger as it is smaller.
+        rough = max(tolerance, 0.01) * gram.size / size
+        solved = self.solve(gram.subset(sample), linear[sample], box.part(sample), rough)
+
+        guess, weights = np.zeros(box.lower.size), np.zeros(box.lower.size)
+        weights[sample] = solved.b
+        scored = self.state(gram, linear, weights)
+        guess[sample] = np.clip(solved.b, box.lower[sample], box.upper[sample])
+        if np.abs(guess).sum() < EMBEDDED * np.abs(weights).sum():
+            state = self.state(gram, linear, box.threshold(scored.gradient))
+            state.columns += scored.columns
+            return state
+        scored.b = box.feasible(guess, np.argsort(scored.gradient))
+        self.add(gram, scored, np.arange(guess.size), scored.b - weights)
+        return scored
+
+    def state(self, gram: Gram, linear: Array, b: Array) -> State:
+        state = State(b, linear.copy())
+        self.add(gram, state, np.arange(b.size), b)
+        return state
+
+    def add(self, gram: Gram, state: State, points: Indices, change: Array) -> None:
+        """Bring the gradient up to date with a change of b at ``points``."""
+        moved = np.flatnonzero(change)
+        gram.accumulate(state.gradient, points[moved], change[moved])
+        state.columns += moved.size
+
+    def descend(self, gram: Gram, box: Box, state: State, target: float) -> None:
+        """Working sets until the gap is at most ``target``; all points are one if they are few."""
+        from convexnovelty.algorithms import _reduced
+
+        size = WORKING_SET
+        while True:
+            high, low, free = _reduced.survey(state.gradient, state.b, box.lower, box.upper)
+            gap = high - low if box.total is not None else max(high, -low)
+            if not gap > target:
+                return
+            if state.rounds >= self.limit:
+                raise SolverError(
+                    f"the KKT gap is {gap:.3e} after {state.rounds} rounds, and {target:.3e} was asked for",
+                    status="max_rounds",
+                )
+            state.rounds += 1
+            if gram.size <= gram.whole:
+                rows = gram.rows(self.room)
+                done = self.pairs(rows, gram.diagonal(), state, state.gradient, state.b, box, target)
+            else:
+                size = min(max(size, 2 * free), LARGEST_SET)
+                chosen = _most_violating(state, box, size)
+                done = self.improve(gram, box, state, chosen, max(0.5 * target, INNER * gap))
+            if not done:
+                self.finish(gram, box, state, target)
+
+    def improve(self, gram: Gram, box: Box, state: State, chosen: Indices, target: float) -> bool:
+        """Minimise over the chosen coordinates, the others held fast."""
+        part, length = gram.subset(chosen), padded(chosen.size)
+        gradient, b, lower, upper = (
+            extended(values[chosen], length) for values in (state.gradient, state.b, box.lower, box.upper)
+        )
+        inner = Box(lower, upper, box.total, np.ones(length))
+        done = self.pairs(part.rows(self.room), part.diagonal(), state, gradient, b, inner, target)
+        change = b[: chosen.size] - state.b[chosen]
+        state.b[chosen] = b[: chosen.size]
+        self.add(gram, state, chosen, change)
+        return done
+
+    def pairs(
+        self, rows: Rows, diagonal: Array, state: State, gradient: Array, b: Array, box: Box, target: float
+    ) -> bool:
+        """Pair steps in place until the gap is at most ``target``: whether that took no more steps than it should."""
+        from convexnovelty.algorithms import _pair_steps, _reduced
+
+        loop = _reduced.reduced_pairs if box.total is not None else _reduced.reduced_coordinates
+        limit = 50 * b.size + 10_000
+        status, steps = loop(
+            rows.panels, rows.rows, rows.slot, rows.owner, diagonal, gradient, b, box.lower, box.upper, target, limit
+        )
+        state.steps += steps
+        if status == _pair_steps.INDEFINITE:
+            raise IndefiniteError(
+                "kernel: its Gram matrix has a negative eigenvalue on these points; give another kernel"
+            )
+        if status == _pair_steps.UNBOUNDED:
+            raise UnboundedError("the objective falls without end, where the kernel is flat and upper is infinite")
+        return bool(status == _pair_steps.CONVERGED)
+
+    def finish(self, gram: Gram, box: Box, state: State, target: float) -> float:
+        """Newton steps on the free coordinates for as long as they lower the gap much; returns the gap."""
+        gap = kkt_gap(state.gradient, state.b, box)
+        while gap > target:
+            free = box.free(state.b)
+            if not 0 < free.size <= NEWTON:
+                break
+            missing = None if box.total is None else box.total - float(state.b.sum())
+            moved = _newton(gram.block(free), state.gradient[free], state.b[free], box, free, missing)
+            self.add(gram, state, free, moved - state.b[free])
+            state.b[free] = moved
+            before, gap = gap, kkt_gap(state.gradient, state.b, box)
+            if not gap < 0.1 * before:
+                break
+        return gap
+
+
+def _newton(block: Array, gradient: Array, b: Array, box: Box, free: Indices, missing: float | None) -> Array:
+    """The minimiser over the free coordinates alone, their box included; a cut step makes the set smaller."""
+    b, lower, upper = b.copy(), box.lower[free], box.upper[free]
+    inside, part = np.arange(free.size), block
+    while inside.size:
+        try:
+            delta = newton_direction(part, gradient[inside], missing)
+        except LinAlgError:
+            break
+        moved, whole = admissible_step(b[inside], delta, lower[inside], upper[inside])
+        change = moved - b[inside]
+        b[inside] = moved
+        if whole:
+            break
+        gradient = gradient + block[:, inside] @ change
+        missing = None if missing is None else missing - float(change.sum())
+        inside = inside[(moved > lower[inside]) & (moved < upper[inside])]
+        part = block[np.ix_(inside, inside)]
+    return b
+
+
+def _most_violating(state: State, box: Box, size: int) -> Indices:
+    """Half of the set from those that should shrink first, half from those that should grow first."""
+    half = min(size // 2, state.b.size - 1)
+    shrinking = np.where(state.b > box.lower, -state.gradient, np.inf)
+    growing = np.where(state.b < box.upper, state.gradient, np.inf)
+    chosen = np.unique(np.concatenate([np.argpartition(key, half)[:half] for key in (shrinking, growing)]))
+    return np.asarray(chosen[box.lower[chosen] < box.upper[chosen]])
