@@ -19,7 +19,9 @@ Command = Callable[[argparse.Namespace], int]
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="convexnovelty", description="Convex models of novelty detection, checked on numbers.")
+    parser = argparse.ArgumentParser(
+        prog="convexnovelty", description="Convex models of novelty detection, checked on numbers."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     check = commands.add_parser(
@@ -31,22 +33,38 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("folder", nargs="?", metavar="FOLDER", help="a folder of worked problems, or one of its files")
     check.add_argument("--method", metavar="NAME", help="one method only")
     check.add_argument("--solver", metavar="NAME", default=None, help="solver to use (default: Clarabel)")
-    check.add_argument("--tolerance", type=float, metavar="T", help="relative tolerance of objectives, in place of each step's own")
-    check.add_argument("--jobs", type=int, metavar="N", default=min(4, os.cpu_count() or 1), help="processes (default: one a core, at most 4)")
+    check.add_argument(
+        "--tolerance", type=float, metavar="T", help="relative tolerance of objectives, in place of each step's own"
+    )
+    check.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        default=min(4, os.cpu_count() or 1),
+        help="processes (default: one a core, at most 4)",
+    )
     check.add_argument("--json", metavar="FILE", help="write the same as JSON")
-    check.add_argument("--load", metavar="FILE", action="append", default=[], help="a Python file with sets or methods of your own")
+    check.add_argument(
+        "--load", metavar="FILE", action="append", default=[], help="a Python file with sets or methods of your own"
+    )
     check.set_defaults(run=_check)
 
     graph = commands.add_parser("graph", help="draw the derivation graph")
     graph.add_argument("--method", metavar="NAME", help="one method only")
     graph.add_argument("--format", default="text", metavar="FORMAT", help="text, mermaid, svg or json (default: text)")
-    graph.add_argument("--load", metavar="FILE", action="append", default=[], help="a Python file with methods of your own")
+    graph.add_argument(
+        "--load", metavar="FILE", action="append", default=[], help="a Python file with methods of your own"
+    )
     graph.set_defaults(run=_graph)
 
-    explain = commands.add_parser("explain", help="a method's derivation in words and formulas, with numbers from a live run")
+    explain = commands.add_parser(
+        "explain", help="a method's derivation in words and formulas, with numbers from a live run"
+    )
     explain.add_argument("method", metavar="METHOD")
     explain.add_argument("--solver", metavar="NAME", default=None, help="solver to use (default: Clarabel)")
-    explain.add_argument("--load", metavar="FILE", action="append", default=[], help="a Python file with methods of your own")
+    explain.add_argument(
+        "--load", metavar="FILE", action="append", default=[], help="a Python file with methods of your own"
+    )
     explain.set_defaults(run=_explain)
     return parser
 
@@ -88,7 +106,11 @@ def _check(arguments: argparse.Namespace) -> int:
 
         with _executor(arguments.jobs) as executor:
             report = check(
-                arguments.method, solver=arguments.solver, tolerance=arguments.tolerance, executor=executor, progress=_progress()
+                arguments.method,
+                solver=arguments.solver,
+                tolerance=arguments.tolerance,
+                executor=executor,
+                progress=_progress(),
             )
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)

@@ -14,7 +14,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 from convexnovelty.errors import EnrolmentError
 from convexnovelty.formulation import Formulation, Recipe, Solution
@@ -22,7 +22,9 @@ from convexnovelty.formulation import Formulation, Recipe, Solution
 __all__ = ["Claim", "Instance", "Method", "Node", "Property", "Reference", "Relation", "Step"]
 
 Relation = Literal["=", "<=", ">="]
-Reference = Literal["closed form", "algorithm", "formulation", "conic dual", "adversary", "other library", "simulation", "theory"]
+Reference = Literal[
+    "closed form", "algorithm", "formulation", "conic dual", "adversary", "other library", "simulation", "theory"
+]
 Call = ParamSpec("Call")
 Made = TypeVar("Made")
 
@@ -160,7 +162,16 @@ class Method:
     letters : the sections of the list of methods that this file covers, for the table in the tests.
     """
 
-    def __init__(self, name: str, *, title: str, source: str, summary: str, takes: str | None = None, letters: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        title: str,
+        source: str,
+        summary: str,
+        takes: str | None = None,
+        letters: tuple[str, ...] = (),
+    ) -> None:
         self.name = name
         self.title = title
         self.source = source
@@ -195,12 +206,12 @@ class Method:
                 if isinstance(result, Formulation) and result.recipe is None:
                     bound = inspect.signature(function).bind(*positional, **named)
                     bound.apply_defaults()
-                    result.recipe = Recipe(made, dict(bound.arguments), self.name, name)
+                    result.recipe = Recipe(cast(Any, made), dict(bound.arguments), self.name, name)
                     result.name = f"{self.name} ({name})"
                     result.source, result.latex = f"{self.source}, {source}", latex
                 return result
 
-            self.nodes[name] = Node(self.name, name, kind, source, latex, summary, made, condition)
+            self.nodes[name] = Node(self.name, name, kind, source, latex, summary, cast(Any, made), condition)
             return made
 
         return enrol
@@ -253,11 +264,17 @@ class Method:
 
     def validate(self) -> None:
         """Raise EnrolmentError when the file declares too little to be held to account."""
-        short = [what for what, there in (("instance", self._instances), ("node", self.nodes), ("step", self.steps)) if not there]
+        short = [
+            what
+            for what, there in (("instance", self._instances), ("node", self.nodes), ("step", self.steps))
+            if not there
+        ]
         if short:
             raise EnrolmentError(f"{self.name}: the file declares no {' and no '.join(short)}")
         if self.takes is not None and self._swap is None:
-            raise EnrolmentError(f"{self.name}: takes {self.takes} sets but declares no instance around a set (METHOD.swap)")
+            raise EnrolmentError(
+                f"{self.name}: takes {self.takes} sets but declares no instance around a set (METHOD.swap)"
+            )
         for step in self.steps:
             for end in (step.source_node, step.target_node):
                 if "/" not in end and end not in self.nodes:
@@ -267,4 +284,6 @@ class Method:
         if loose:
             raise EnrolmentError(f"{self.name}: no step reaches {', '.join(loose)}, so nothing checks it")
         if not any(step.reference not in ("conic dual", "formulation") for step in self.steps):
-            raise EnrolmentError(f"{self.name}: every reference is a program for the same solver; declare a closed form or an algorithm")
+            raise EnrolmentError(
+                f"{self.name}: every reference is a program for the same solver; declare a closed form or an algorithm"
+            )

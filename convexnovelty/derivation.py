@@ -38,8 +38,8 @@ def methods() -> dict[str, Method]:
         declared = _declared(module)
         found[declared.name] = declared
     for module in enrolment.loaded():
-        if isinstance(declared := getattr(module, "METHOD", None), Method):
-            found[declared.name] = declared
+        if isinstance(theirs := getattr(module, "METHOD", None), Method):
+            found[theirs.name] = theirs
     for declared in found.values():
         declared.validate()
     return found
@@ -48,9 +48,9 @@ def methods() -> dict[str, Method]:
 def method(name: str) -> Method:
     """The method of that name; InputError with the known names otherwise. No other method's file is imported."""
     for module in enrolment.loaded():
-        if isinstance(declared := getattr(module, "METHOD", None), Method) and declared.name == name:
-            declared.validate()
-            return declared
+        if isinstance(theirs := getattr(module, "METHOD", None), Method) and theirs.name == name:
+            theirs.validate()
+            return theirs
     if name not in enrolment.names("convexnovelty.methods"):
         raise InputError(f"method: there is no {name!r}; known are {', '.join(methods())}")
     declared = _declared(importlib.import_module(f"convexnovelty.methods.{name}"))
@@ -98,7 +98,9 @@ def order(name: str) -> list[Node]:
 
     drawn = graph(name)
     condensed = networkx.condensation(networkx.DiGraph(drawn))
-    sorted_parts = networkx.lexicographical_topological_sort(condensed, key=lambda part: min(condensed.nodes[part]["members"]))
+    sorted_parts = networkx.lexicographical_topological_sort(
+        condensed, key=lambda part: min(condensed.nodes[part]["members"])
+    )
     return [drawn.nodes[key]["node"] for part in sorted_parts for key in sorted(condensed.nodes[part]["members"])]
 
 
@@ -149,11 +151,26 @@ def _plain(text: str) -> str:
 
 def _json(drawn: networkx.MultiDiGraph) -> str:
     nodes = [
-        {"key": n.key, "method": n.method, "name": n.name, "kind": n.kind, "source": n.source, "latex": n.latex, "summary": n.summary}
+        {
+            "key": n.key,
+            "method": n.method,
+            "name": n.name,
+            "kind": n.kind,
+            "source": n.source,
+            "latex": n.latex,
+            "summary": n.summary,
+        }
         for n in (drawn.nodes[key]["node"] for key in drawn.nodes)
     ]
     arrows = [
-        {"from": s.key, "to": t.key, "claim": e.claim, "equation": e.equation, "relation": e.relation, "reference": e.reference}
+        {
+            "from": s.key,
+            "to": t.key,
+            "claim": e.claim,
+            "equation": e.equation,
+            "relation": e.relation,
+            "reference": e.reference,
+        }
         for s, t, e in edges(drawn)
     ]
     return json.dumps({"nodes": nodes, "steps": arrows}, indent=1, ensure_ascii=False)
@@ -241,4 +258,8 @@ def _box(node: Node, x: float, y: float) -> str:
 
 def describe(anything: Any) -> str:
     """One line about a node or a step, for messages."""
-    return f"{anything.key} ({anything.source})" if isinstance(anything, Node) else f"{anything.source_node} -> {anything.target_node}: {anything.claim}"
+    return (
+        f"{anything.key} ({anything.source})"
+        if isinstance(anything, Node)
+        else f"{anything.source_node} -> {anything.target_node}: {anything.claim}"
+    )

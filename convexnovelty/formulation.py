@@ -257,13 +257,17 @@ class Formulation:
         if others:
             self._remake(others)
         elif self.recipe is not None:
-            self.recipe = Recipe(self.recipe.factory, _changed(self.recipe.arguments, numbers), self.recipe.method, self.recipe.node)
+            self.recipe = Recipe(
+                self.recipe.factory, _changed(self.recipe.arguments, numbers), self.recipe.method, self.recipe.node
+            )
         return self
 
     def _remake(self, changes: Mapping[str, Any]) -> None:
         known = sorted(self._tunables) + (sorted(self.recipe.arguments) if self.recipe else [])
         if self.recipe is None:
-            raise InputError(f"set: {', '.join(changes)} cannot be changed here; known are {', '.join(known) or 'none'}")
+            raise InputError(
+                f"set: {', '.join(changes)} cannot be changed here; known are {', '.join(known) or 'none'}"
+            )
         arguments = _changed(self.recipe.arguments, {**self.parameters, **changes})
         unknown = [name for name in changes if name not in arguments and not _belongs_to_set(arguments, name)]
         if unknown:
@@ -278,7 +282,9 @@ class Formulation:
         Several names are walked together, like ``zip``.
         """
         names = list(numbers)
-        return [self.set(**dict(zip(names, point, strict=True))).solve() for point in zip(*numbers.values(), strict=True)]
+        return [
+            self.set(**dict(zip(names, point, strict=True))).solve() for point in zip(*numbers.values(), strict=True)
+        ]
 
     def subject_to(self, *constraints: Any) -> Formulation:
         """A new formulation with further constraints.
@@ -290,12 +296,16 @@ class Formulation:
         for item in constraints:
             made = item(self.variables) if callable(item) and not isinstance(item, cp.Constraint) else item
             added += list(made) if isinstance(made, (list, tuple)) else [made]
-        return self._derived(cp.Problem(self.problem.objective, [*self.problem.constraints, *added]), "with further constraints")
+        return self._derived(
+            cp.Problem(self.problem.objective, [*self.problem.constraints, *added]), "with further constraints"
+        )
 
     def plus(self, term: Any) -> Formulation:
         """A new formulation with a term added to the paper's objective; ``term`` may be a function of the variables."""
         if self._search is not None:
-            raise InputError(f"plus: {self.name} looks for the number at which its objective crosses a level, so no term can be added")
+            raise InputError(
+                f"plus: {self.name} looks for the number at which its objective crosses a level, so no term can be added"
+            )
         made = term(self.variables) if callable(term) and not isinstance(term, cp.Expression) else term
         sign = 1.0 if isinstance(self.problem.objective, cp.Minimize) else -1.0
         kind = cp.Minimize if sign > 0 else cp.Maximize
@@ -363,7 +373,9 @@ class Formulation:
         self._climb(solver, rungs, [], {})
         return float(self.problem.value)
 
-    def _climb(self, solver: str, rungs: Sequence[Mapping[str, Any]], attempts: list[Attempt], timing: dict[str, float]) -> Residuals:
+    def _climb(
+        self, solver: str, rungs: Sequence[Mapping[str, Any]], attempts: list[Attempt], timing: dict[str, float]
+    ) -> Residuals:
         """The residuals of the first point that counts, or the error that says why there is none."""
         for rung in rungs:
             point = self._attempt(solver, rung, attempts, timing)
@@ -373,7 +385,9 @@ class Formulation:
                 break
         raise self._failure(attempts)
 
-    def _attempt(self, solver: str, options: Mapping[str, Any], attempts: list[Attempt], timing: dict[str, float]) -> Residuals | None:
+    def _attempt(
+        self, solver: str, options: Mapping[str, Any], attempts: list[Attempt], timing: dict[str, float]
+    ) -> Residuals | None:
         """One call of the solver; the residuals of the point, or None with the reason noted in ``attempts``."""
         started = time.perf_counter()
         data, chain, inverse = self.problem.get_problem_data(solver, solver_opts=dict(options))
@@ -390,7 +404,7 @@ class Formulation:
                 warnings.simplefilter("ignore", UserWarning)
                 self.problem.unpack_results(raw, chain, inverse)
             status = str(self.problem.status)
-        except Exception as error:  # noqa: BLE001  solvers raise kinds of their own (mosek.Error, pydantic's)
+        except Exception as error:  # solvers raise kinds of their own (mosek.Error, pydantic's)
             if isinstance(error, (TypeError, ValueError)) and "option" in str(error).lower():
                 raise InputError(f"options of {solver}: {error}") from error
             attempts.append(Attempt(solver, options, "failed", f"{type(error).__name__}: {error}"))
@@ -402,7 +416,9 @@ class Formulation:
             return None
         residuals = self._residuals(raw, data)
         if not residuals.worst <= RESIDUAL_LIMIT:
-            attempts.append(Attempt(solver, options, status, f"the worst optimality residual of its point is {residuals.worst:.1e}"))
+            attempts.append(
+                Attempt(solver, options, status, f"the worst optimality residual of its point is {residuals.worst:.1e}")
+            )
             return None
         attempts.append(Attempt(solver, options, status))
         return residuals
@@ -417,7 +433,14 @@ class Formulation:
         # Other interfaces hide their canonical point: what the model itself shows is measured instead.
         return Residuals.of_model(self.problem)
 
-    def _solution(self, residuals: Residuals, solver: str, attempts: Sequence[Attempt], seconds: float, timing: Mapping[str, float]) -> Solution:
+    def _solution(
+        self,
+        residuals: Residuals,
+        solver: str,
+        attempts: Sequence[Attempt],
+        seconds: float,
+        timing: Mapping[str, float],
+    ) -> Solution:
         values = {name: quantity.value for name, quantity in self._quantities.items()}
         reading = self._read(values) if self._read is not None else Reading()
         statistics = self.problem.solver_stats
@@ -447,7 +470,10 @@ class Formulation:
         # Past the edge of feasibility a solver may fail instead of saying so: theory is asked.
         if self._suspect is not None and (found := self._suspect()) is not None:
             return found
-        return SolverError(f"{self.name}: no attempt ended with a solution ({story}); try another solver or rescale the data", last.status)
+        return SolverError(
+            f"{self.name}: no attempt ended with a solution ({story}); try another solver or rescale the data",
+            last.status,
+        )
 
     def evaluate(self, values: Values) -> tuple[float, float] | None:
         """Objective and worst constraint violation at given values of the letters, both in the solver's units
@@ -458,8 +484,12 @@ class Formulation:
         for name, value in values.items():
             self._quantities[name].assign(value)
         objective = float(cast(Any, self.problem.objective.value))
-        violation = max((float(np.max(np.abs(c.violation()), initial=0.0)) for c in self.problem.constraints), default=0.0)
-        bounds = [float(np.max(-np.minimum(v.value, 0.0), initial=0.0)) for v in self.problem.variables() if v.is_nonneg()]
+        violation = max(
+            (float(np.max(np.abs(c.violation()), initial=0.0)) for c in self.problem.constraints), default=0.0
+        )
+        bounds = [
+            float(np.max(-np.minimum(v.value, 0.0), initial=0.0)) for v in self.problem.variables() if v.is_nonneg()
+        ]
         return objective * self.objective_unit, max([violation, *bounds])
 
     # -- sending it elsewhere --------------------------------------------------------------------------------------
@@ -467,7 +497,9 @@ class Formulation:
     def __reduce__(self) -> tuple[Any, ...]:
         # A cp.Problem cannot be pickled after a solve, and its variable ids collide in another process.
         if self.recipe is None:
-            raise TypeError(f"{self.name}: a formulation with the user's own constraints or terms has no recipe to travel by; send its parts")
+            raise TypeError(
+                f"{self.name}: a formulation with the user's own constraints or terms has no recipe to travel by; send its parts"
+            )
         return _remade, (self.recipe.factory, dict(self.recipe.arguments))
 
 

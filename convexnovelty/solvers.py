@@ -54,9 +54,7 @@ _PROFILES = {
         ),
         2e-5,
     ),
-    "OSQP": SolverProfile(
-        "OSQP", ({"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000, "polishing": True},), 1e-6
-    ),
+    "OSQP": SolverProfile("OSQP", ({"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000, "polishing": True},), 1e-6),
     "HIGHS": SolverProfile("HIGHS", ({"time_limit": 60.0},), 1e-6),
     "ECOS": SolverProfile("ECOS", ({"abstol": 1e-9, "reltol": 1e-9, "feastol": 1e-9}, {}), 1e-6),
     "MOREAU": SolverProfile(

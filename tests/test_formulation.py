@@ -44,7 +44,9 @@ def test_a_radius_is_set_without_compiling_again(moments):
     problem = cn.single_class_mpm(moments, confidence=0.7, uncertainty=FrobeniusBall(0.2))
     for radius in (0.0, 0.1, 0.5):
         found = problem.set(radius=radius).solve().objective
-        assert found == pytest.approx(cn.single_class_mpm(moments, 0.7, FrobeniusBall(radius)).solve().objective, rel=1e-7)
+        assert found == pytest.approx(
+            cn.single_class_mpm(moments, 0.7, FrobeniusBall(radius)).solve().objective, rel=1e-7
+        )
     assert problem.compilations == 1
     assert problem.parameters["radius"] == 0.5
 
@@ -66,7 +68,9 @@ def test_an_argument_that_is_no_parameter_makes_the_formulation_anew(moments):
     problem.solve()
     gaussian = problem.set(tail=cn.tails.Gaussian()).solve().objective
     assert problem.compilations == 2
-    assert gaussian == pytest.approx(cn.single_class_mpm(moments, 0.7, tail=cn.tails.Gaussian()).solve().objective, rel=1e-8)
+    assert gaussian == pytest.approx(
+        cn.single_class_mpm(moments, 0.7, tail=cn.tails.Gaussian()).solve().objective, rel=1e-8
+    )
 
 
 def test_set_refuses_unknown_names_and_bad_values(moments):
@@ -110,7 +114,10 @@ def test_units_of_added_terms_are_the_users():
 
 
 def test_dual_is_solvable_and_its_dual_is_the_problem(moments):
-    for problem in (cn.single_class_mpm(moments, 0.7, MeanEllipsoid(0.1) * FrobeniusBall(0.3)), cn.one_class_svm(cn.LinearFeatures(np.arange(1.0, 6.0)[:, None]), 0.5)):
+    for problem in (
+        cn.single_class_mpm(moments, 0.7, MeanEllipsoid(0.1) * FrobeniusBall(0.3)),
+        cn.one_class_svm(cn.LinearFeatures(np.arange(1.0, 6.0)[:, None]), 0.5),
+    ):
         value = problem.solve().objective
         dual = problem.dual()
         assert dual.solve().objective == pytest.approx(value, rel=1e-7)

@@ -88,7 +88,20 @@ def _run(piece: Piece, solver: str | None, tolerance: float | None, files: Seque
         return check_instance(owner, instance, standard_of(solvers.profile(solver), tolerance))
     except ConvexNoveltyError as error:
         reason = f"{type(error).__name__}: {error}"
-        return [Row(piece.method or "uncertainty sets", str(piece), "instance", "", "the instance can be made", "", "=", "theory", "fail", reason=reason)]
+        return [
+            Row(
+                piece.method or "uncertainty sets",
+                str(piece),
+                "instance",
+                "",
+                "the instance can be made",
+                "",
+                "=",
+                "theory",
+                "fail",
+                reason=reason,
+            )
+        ]
 
 
 def _example(piece: Piece) -> uncertainty.UncertaintySet:

@@ -106,14 +106,20 @@ def _subject(subject: Formulation | Instance) -> tuple[Method, Instance]:
     if isinstance(subject, Instance):
         return derivation.method(subject.method), subject
     if not isinstance(subject, Formulation):
-        raise InputError(f"check: {type(subject).__name__} was found; give a formulation, an instance or the name of a method")
+        raise InputError(
+            f"check: {type(subject).__name__} was found; give a formulation, an instance or the name of a method"
+        )
     if subject.recipe is None or not subject.recipe.method:
-        raise InputError("check: this formulation was not made by a method's factory alone, so no equivalent of it is known")
+        raise InputError(
+            "check: this formulation was not made by a method's factory alone, so no equivalent of it is known"
+        )
     recipe = subject.recipe
     return derivation.method(recipe.method), Instance(subject.name, recipe.arguments, method=recipe.method)
 
 
-def check_instance(owner: Method, instance: Instance, standard: Standard, steps: Iterable[Step] | None = None) -> list[Row]:
+def check_instance(
+    owner: Method, instance: Instance, standard: Standard, steps: Iterable[Step] | None = None
+) -> list[Row]:
     """The rows of one method on one instance; with ``steps`` only those arrows, and no duals or theorems."""
     answers: dict[str, _Answer] = {}
 
@@ -123,19 +129,30 @@ def check_instance(owner: Method, instance: Instance, standard: Standard, steps:
         return answers[end]
 
     chosen = owner.steps if steps is None else list(steps)
-    rows = [_row(owner, step, instance, answer(step.source_node), answer(step.target_node), standard) for step in chosen]
+    rows = [
+        _row(owner, step, instance, answer(step.source_node), answer(step.target_node), standard) for step in chosen
+    ]
     if steps is not None:
         return rows
-    rows += [_dual_row(owner, instance, a, standard) for name in owner.nodes if (a := answer(name)).formulation is not None and a.solution is not None]
+    rows += [
+        _dual_row(owner, instance, a, standard)
+        for name in owner.nodes
+        if (a := answer(name)).formulation is not None and a.solution is not None
+    ]
     for theorem in owner.properties:
         for name in owner.nodes:
             if (solution := answer(name).solution) is not None:
                 try:
                     claims = call(theorem.function, instance.arguments, solution)
                 except ConvexNoveltyError as error:
-                    rows.append(_failed(owner, instance, name, theorem.name, theorem.source, f"{type(error).__name__}: {error}"))
+                    rows.append(
+                        _failed(owner, instance, name, theorem.name, theorem.source, f"{type(error).__name__}: {error}")
+                    )
                     continue
-                rows += [claim_row(owner.name, instance.name, name, theorem.name, claim, standard.accuracy) for claim in claims]
+                rows += [
+                    claim_row(owner.name, instance.name, name, theorem.name, claim, standard.accuracy)
+                    for claim in claims
+                ]
     return rows
 
 
@@ -180,14 +197,20 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
     if source.solution is None or target.solution is None:
         return Row(**base, verdict="fail", reason="; ".join(filter(None, (source.error, target.error))))
     try:
-        expected = call(step.objective, instance.arguments, source.solution.objective) if step.objective else source.solution.objective
+        expected = (
+            call(step.objective, instance.arguments, source.solution.objective)
+            if step.objective
+            else source.solution.objective
+        )
         unit = abs(target.formulation.objective_unit) if target.formulation is not None else 1.0
         objective = _objective_gap(expected, target.solution.objective, step.relation, unit)
         difference, remark = _decision_gap(step, instance, source.solution, target.solution)
         mapped, violation = _mapped_gap(step, instance, source.solution, target)
     except ConvexNoveltyError as error:
         return Row(**base, verdict="fail", reason=f"{type(error).__name__}: {error}")
-    residual = max((s.residuals.worst for s in (source.solution, target.solution) if s.residuals is not None), default=math.nan)
+    residual = max(
+        (s.residuals.worst for s in (source.solution, target.solution) if s.residuals is not None), default=math.nan
+    )
     broken = [
         f"{what} {gap:.1e} exceeds {limit:.0e}"
         for what, gap, limit in (
@@ -283,7 +306,9 @@ def _dual_row(owner: Method, instance: Instance, answer: _Answer, standard: Stan
     try:
         dual = formulation.dual().solve(standard.solver)
     except ConvexNoveltyError as error:
-        return Row(**base, verdict="fail", seconds=time.perf_counter() - began, reason=f"{type(error).__name__}: {error}")
+        return Row(
+            **base, verdict="fail", seconds=time.perf_counter() - began, reason=f"{type(error).__name__}: {error}"
+        )
     gap = _objective_gap(dual.objective, solution.objective, "=", abs(formulation.objective_unit))
     residual = max((s.residuals.worst for s in (dual, solution) if s.residuals is not None), default=math.nan)
     broken = [f"objective gap {gap:.1e} exceeds {tolerance:.0e}"] if not gap <= tolerance else []

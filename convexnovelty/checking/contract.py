@@ -54,7 +54,12 @@ def directions(dimension: int, seed: int = 5) -> list[Array]:
 
 
 def check_set(
-    recipe: UncertaintySet, *, moments: Moments | None = None, dimension: int = 3, tolerance: float = TOLERANCE, seed: int = 5
+    recipe: UncertaintySet,
+    *,
+    moments: Moments | None = None,
+    dimension: int = 3,
+    tolerance: float = TOLERANCE,
+    seed: int = 5,
 ) -> list[Row]:
     """Rows for one set: closed form against derived, derived against adversary, membership of the worst member, samples.
 
@@ -69,32 +74,101 @@ def check_set(
     moments = moments or nominal(dimension)
     began = time.perf_counter()
     try:
-        centred = _joint(recipe).centred(np.zeros(moments.dimension) if isinstance(recipe, PointSet) else moments)
+        centred: UncertaintySet = _joint(recipe).centred(  # type: ignore[attr-defined]
+            np.zeros(moments.dimension) if isinstance(recipe, PointSet) else moments
+        )
         found = [_at(centred, a) for a in directions(moments.dimension, seed)]
     except ConvexNoveltyError as error:
-        return [_row(recipe, "membership", "counterpart", "the set can be used", math.nan, tolerance, 0.0, f"{type(error).__name__}: {error}")]
+        return [
+            _row(
+                recipe,
+                "membership",
+                "counterpart",
+                "the set can be used",
+                math.nan,
+                tolerance,
+                0.0,
+                f"{type(error).__name__}: {error}",
+            )
+        ]
     seconds = (time.perf_counter() - began) / 3
     derived_gap = max(abs(f["derived"] - f["adversary"]) / f["scale"] for f in found)
-    rows = [_row(recipe, "adversary", "derived counterpart", "no member does worse than the derived counterpart, and one does as badly", derived_gap, tolerance, seconds)]
+    rows = [
+        _row(
+            recipe,
+            "adversary",
+            "derived counterpart",
+            "no member does worse than the derived counterpart, and one does as badly",
+            derived_gap,
+            tolerance,
+            seconds,
+        )
+    ]
     closed = [f for f in found if not math.isnan(f["closed"])]
     if closed and recipe.exactness == "exact":
         gap = max(abs(f["closed"] - f["derived"]) / f["scale"] for f in closed)
-        rows.append(_row(recipe, "closed form", "derived counterpart", "the closed form is exact", gap, tolerance, seconds))
+        rows.append(
+            _row(recipe, "closed form", "derived counterpart", "the closed form is exact", gap, tolerance, seconds)
+        )
     elif closed:
         gap = max(max(0.0, f["derived"] - f["closed"]) / f["scale"] for f in closed)
-        rows.append(_row(recipe, "closed form", "derived counterpart", "the closed form is never below", gap, tolerance, seconds))
+        rows.append(
+            _row(
+                recipe, "closed form", "derived counterpart", "the closed form is never below", gap, tolerance, seconds
+            )
+        )
     if isinstance(centred, MomentSet):
         gaps = [_deviation_gap(centred, a) for a in directions(moments.dimension, seed)]
-        rows.append(_row(recipe, "worst deviation", "adversary", "the counterpart of the deviation alone is exact", max(gaps), tolerance, 0.0))
+        rows.append(
+            _row(
+                recipe,
+                "worst deviation",
+                "adversary",
+                "the counterpart of the deviation alone is exact",
+                max(gaps),
+                tolerance,
+                0.0,
+            )
+        )
     members = max(f["distance"] for f in found)
     if not math.isnan(members):
-        rows.append(_row(recipe, "worst member", "membership", "the worst member is a member", members, max(tolerance, 1e-5), seconds))
+        rows.append(
+            _row(
+                recipe,
+                "worst member",
+                "membership",
+                "the worst member is a member",
+                members,
+                max(tolerance, 1e-5),
+                seconds,
+            )
+        )
         attained = max(abs(f["attained"] - f["adversary"]) / f["scale"] for f in found)
         if recipe.exactness == "exact":
-            rows.append(_row(recipe, "worst member", "adversary", "the worst member attains the worst case", attained, tolerance, seconds))
+            rows.append(
+                _row(
+                    recipe,
+                    "worst member",
+                    "adversary",
+                    "the worst member attains the worst case",
+                    attained,
+                    tolerance,
+                    seconds,
+                )
+            )
     excess = _sampled_excess(centred, found, directions(moments.dimension, seed), seed)
     if not math.isnan(excess):
-        rows.append(_row(recipe, "samples", "derived counterpart", "no sampled member exceeds the value", max(0.0, excess), tolerance, seconds))
+        rows.append(
+            _row(
+                recipe,
+                "samples",
+                "derived counterpart",
+                "no sampled member exceeds the value",
+                max(0.0, excess),
+                tolerance,
+                seconds,
+            )
+        )
     return rows
 
 
@@ -168,7 +242,16 @@ def _sampled_excess(centred: UncertaintySet, found: list[dict[str, float]], trie
     return float(worst)
 
 
-def _row(recipe: UncertaintySet, source: str, target: str, claim: str, gap: float, tolerance: float, seconds: float, reason: str = "") -> Row:
+def _row(
+    recipe: UncertaintySet,
+    source: str,
+    target: str,
+    claim: str,
+    gap: float,
+    tolerance: float,
+    seconds: float,
+    reason: str = "",
+) -> Row:
     holds = gap <= tolerance and not reason
     return Row(
         method="uncertainty sets",

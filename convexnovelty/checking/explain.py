@@ -27,7 +27,11 @@ def explain(name: str, *, solver: str | None = None) -> str:
             key = (row.source, row.target, row.claim)
             if key not in rows or rows[key].verdict == "not checked":
                 rows[key] = row
-        if all((s.source_node, s.target_node, s.claim) in rows and rows[s.source_node, s.target_node, s.claim].verdict != "not checked" for s in owner.steps):
+        if all(
+            (s.source_node, s.target_node, s.claim) in rows
+            and rows[s.source_node, s.target_node, s.claim].verdict != "not checked"
+            for s in owner.steps
+        ):
             break
     lines = [owner.title, "=" * len(owner.title), *_wrapped(f"{owner.summary} ({owner.source})"), ""]
     for node in derivation.order(name):
@@ -35,13 +39,21 @@ def explain(name: str, *, solver: str | None = None) -> str:
         for step in owner.steps:
             if step.source_node in (node.name, node.key):
                 lines += _wrapped(f"{step.relation} {step.target_node}: {step.claim} ({step.equation})", "  -> ")
-                row = rows.get((step.source_node, step.target_node, step.claim))
-                lines += _wrapped("not run" if row is None else numbers(row), "     ")
+                found = rows.get((step.source_node, step.target_node, step.claim))
+                lines += _wrapped("not run" if found is None else numbers(found), "     ")
         lines.append("")
-    theorems = [row for row in rows.values() if row.reference in ("theory", "algorithm", "simulation") and row.target not in owner.nodes]
+    theorems = [
+        row
+        for row in rows.values()
+        if row.reference in ("theory", "algorithm", "simulation") and row.target not in owner.nodes
+    ]
     if theorems:
         lines.append("Theorems, on every solution:")
-        lines += [line for row in theorems for line in _wrapped(f"{row.target} at {row.source}: {row.claim}: {numbers(row)}", "  - ")]
+        lines += [
+            line
+            for row in theorems
+            for line in _wrapped(f"{row.target} at {row.source}: {row.claim}: {numbers(row)}", "  - ")
+        ]
     return "\n".join(lines).rstrip()
 
 
@@ -51,7 +63,11 @@ def numbers(row: Row) -> str:
         return f"not checked: {row.reason}"
     parts = [
         f"{what} {value:.1e}"
-        for what, value in (("objective gap", row.objective_gap), ("decision gap", row.decision_gap), ("KKT residual", row.residual))
+        for what, value in (
+            ("objective gap", row.objective_gap),
+            ("decision gap", row.decision_gap),
+            ("KKT residual", row.residual),
+        )
         if not math.isnan(value)
     ]
     verdict = "holds" if row.verdict == "pass" else f"FAILS ({row.reason})"
@@ -60,5 +76,3 @@ def numbers(row: Row) -> str:
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent))
-
-

@@ -38,7 +38,9 @@ def problem_files(place: Path) -> list[Path]:
         return [place]
     found = sorted(path for path in place.rglob("*.py") if not path.name.startswith("_")) if place.is_dir() else []
     if not found:
-        raise InputError(f"FOLDER: {place} holds no worked problem; give a folder of Python files, for example problems")
+        raise InputError(
+            f"FOLDER: {place} holds no worked problem; give a folder of Python files, for example problems"
+        )
     return found
 
 
@@ -63,7 +65,9 @@ def _rows(file: Path, solver: str | None) -> list[Row]:
         command = [sys.executable, "-m", "convexnovelty.checking.problems", str(file), str(answer)]
         environment = {**os.environ, "MPLBACKEND": "Agg", **({"CONVEXNOVELTY_SOLVER": solver} if solver else {})}
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT, env=environment, check=False)
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=TIME_LIMIT, env=environment, check=False
+            )
         except subprocess.TimeoutExpired:
             return [_failed(file, f"ran for more than {TIME_LIMIT:.0f} s")]
         if done.returncode != 0 or not answer.is_file():
@@ -79,7 +83,18 @@ def _rows(file: Path, solver: str | None) -> list[Row]:
 
 
 def _failed(file: Path, reason: str) -> Row:
-    return Row("problems", file.stem, "problem", "claim", "the problem runs and states its claims", "", "=", "theory", "fail", reason=reason)
+    return Row(
+        "problems",
+        file.stem,
+        "problem",
+        "claim",
+        "the problem runs and states its claims",
+        "",
+        "=",
+        "theory",
+        "fail",
+        reason=reason,
+    )
 
 
 def _claims(namespace: dict[str, Any]) -> list[dict[str, Any]]:
@@ -87,7 +102,10 @@ def _claims(namespace: dict[str, Any]) -> list[dict[str, Any]]:
     strangers = [type(claim).__name__ for claim in claims if not isinstance(claim, Claim)]
     if strangers:
         raise InputError(f"CLAIMS: {', '.join(sorted(set(strangers)))} was found; give convexnovelty.Claim objects")
-    return [{key: float(value) if hasattr(value, "dtype") else value for key, value in asdict(claim).items()} for claim in claims]
+    return [
+        {key: float(value) if hasattr(value, "dtype") else value for key, value in asdict(claim).items()}
+        for claim in claims
+    ]
 
 
 def _main(file: str, answer: str) -> None:

@@ -118,7 +118,11 @@ class Report:
         rows = [{key: _plain(value) for key, value in asdict(row).items()} for row in self.rows]
         return {
             "passed": self.passed,
-            "summary": {"hold": self.count("pass"), "fail": self.count("fail"), "not checked": self.count("not checked")},
+            "summary": {
+                "hold": self.count("pass"),
+                "fail": self.count("fail"),
+                "not checked": self.count("not checked"),
+            },
             "solver": self.solver,
             "seconds": self.seconds,
             "rows": rows,

@@ -33,6 +33,7 @@ from convexnovelty.uncertainty import (
     worst_deviation,
     worst_loss,
 )
+from convexnovelty.uncertainty.counterparts import Route
 from convexnovelty.validation import Array, fraction
 
 METHOD = Method(
@@ -61,13 +62,19 @@ def _confidence(value: Any, name: str) -> float:
 
 def _centred(uncertainty: UncertaintySet | None, moments: Moments) -> MomentSet:
     if not isinstance(moments, Moments):
-        raise InputError(f"moments: {type(moments).__name__} was found; give cn.Moments, for example cn.Moments.estimate(features.training)")
+        raise InputError(
+            f"moments: {type(moments).__name__} was found; give cn.Moments, for example cn.Moments.estimate(features.training)"
+        )
     centred: MomentSet = as_moment_set(uncertainty).centred(moments)
     return centred
 
 
 def _guarantee(uncertainty: UncertaintySet | None, tail: tails.Tail, confidence: float) -> Guarantee:
-    family = tail.sentence if uncertainty is None else f"{tail.sentence}, wherever mean and covariance lie in {uncertainty!r} around the nominal ones"
+    family = (
+        tail.sentence
+        if uncertainty is None
+        else f"{tail.sentence}, wherever mean and covariance lie in {uncertainty!r} around the nominal ones"
+    )
     return Guarantee(f"P(outside) <= {1 - confidence:.6g} for {family}", bound=1 - confidence)
 
 
@@ -75,7 +82,15 @@ def _reading(a: Array, uncertainty: UncertaintySet | None, tail: tails.Tail, con
     return Reading(HalfSpace(a, 1.0), _guarantee(uncertainty, tail, confidence))
 
 
-def _solution(a: Array, objective: float, uncertainty: UncertaintySet | None, tail: tails.Tail, confidence: float, how: str, **more: Any) -> Solution:
+def _solution(
+    a: Array,
+    objective: float,
+    uncertainty: UncertaintySet | None,
+    tail: tails.Tail,
+    confidence: float,
+    how: str,
+    **more: Any,
+) -> Solution:
     reading = _reading(a, uncertainty, tail, confidence)
     return Solution(objective, {"a": a, "u": objective, **more}, reading.region, reading.guarantee, solver=how)
 
@@ -114,17 +129,25 @@ def _regularisation(moments: Moments, uncertainty: UncertaintySet | None) -> flo
         return None
     added = found[1] - moments.covariance
     rho = float(np.trace(added)) / moments.dimension
-    isotropic = np.abs(added - rho * np.eye(moments.dimension)).max() <= 1e-12 * max(np.abs(found[1]).max(), moments.unit**2)
+    isotropic = np.abs(added - rho * np.eye(moments.dimension)).max() <= 1e-12 * max(
+        np.abs(found[1]).max(), moments.unit**2
+    )
     return max(rho, 0.0) if isotropic else None
 
 
 def _not_regularised(features: FeatureMap, moments: Moments, uncertainty: UncertaintySet | None = None) -> str | None:
-    if moments.dimension != features.dimension or not np.allclose(moments.mean, np.asarray(features.training).mean(axis=0), rtol=1e-9, atol=0):
+    if moments.dimension != features.dimension or not np.allclose(
+        moments.mean, np.asarray(features.training).mean(axis=0), rtol=1e-9, atol=0
+    ):
         return "the moments are not the sample's own, which the expansion in the sample presumes"
     spread = moments.eigen[0]
     if _regularisation(moments, uncertainty) == 0 and spread[-1] < GRAM_CONDITION * spread[0]:
         return f"the covariance's eigenvalues reach from {spread[0]:.0e} down to {spread[-1]:.0e}, which a Gram matrix in double precision does not hold"
-    return None if _regularisation(moments, uncertainty) is not None else f"the worst covariance over {uncertainty!r} is not S + rho I"
+    return (
+        None
+        if _regularisation(moments, uncertainty) is not None
+        else f"the worst covariance over {uncertainty!r} is not S + rho I"
+    )
 
 
 def _not_ridge(features: FeatureMap, moments: Moments, uncertainty: UncertaintySet | None = None) -> str | None:
@@ -176,18 +199,22 @@ def single_class_mpm(
     source="equation 11",
     latex=r"\min_a\ \sup_{S}\sqrt{a'Sa}\quad\text{s.t.}\quad\inf_{(m,S)}\ a'm-\kappa(\alpha)\sqrt{a'Sa}\ \ge\ 1",
 )
-def socp(moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None) -> Formulation:
+def socp(
+    moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+) -> Formulation:
     """The robust counterpart: with the paper's set, (kappa + nu) sqrt(a'(S + rho I)a) <= a'm - 1."""
     return _program(moments, confidence, uncertainty, tail, route=None)
-
-
 
 
 @METHOD.node(
     "derived_counterpart",
     source="equation 10, by conic duality of the membership constraints",
     latex=r"\sup_{(m,S)\in\mathcal U}m'a+\kappa\sqrt{a'Sa}=\min_{M,s}\ \sigma_{\mathcal U}(a,\tfrac\kappa2M)+\tfrac\kappa2s\quad\text{s.t.}\quad\begin{pmatrix}M&a\\a'&s\end{pmatrix}\succeq0",
-    condition=lambda moments: None if moments.dimension <= 12 else f"the matrix inequality of dimension {moments.dimension} is left to smaller instances",
+    condition=lambda moments: (
+        None
+        if moments.dimension <= 12
+        else f"the matrix inequality of dimension {moments.dimension} is left to smaller instances"
+    ),
 )
 def derived_counterpart(
     moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
@@ -197,7 +224,12 @@ def derived_counterpart(
 
 
 def _program(
-    moments: Moments, confidence: float, uncertainty: UncertaintySet | None, tail: tails.Tail | None, *, route: str | None
+    moments: Moments,
+    confidence: float,
+    uncertainty: UncertaintySet | None,
+    tail: tails.Tail | None,
+    *,
+    route: Route,
 ) -> Formulation:
     tail = tails.as_tail(tail)
     alpha = Tunable("confidence", confidence, _confidence)
@@ -258,7 +290,7 @@ def _least_added(found: tuple[Any, Array] | None, moments: Moments) -> float:
 def _zeta(moments: Moments, covariance: Array) -> float:
     """The paper's zeta = sqrt(m'C^{-1}m); infinite when the mean has a component outside the range of C."""
     direction, exact = _direction(moments, covariance)
-    return float("inf") if exact else float(np.sqrt(max(moments.mean @ direction, 0.0)))
+    return float("inf") if exact else float(np.sqrt(max(float(moments.mean @ direction), 0.0)))
 
 
 def _reaches(multiplier: float, zeta: float) -> bool:
@@ -319,7 +351,9 @@ def _kappa_limit(moments: Moments, uncertainty: UncertaintySet | None, numbers: 
     latex=r"a_*=\frac{(S+\rho I)^{-1}m}{\zeta^2-(\kappa(\alpha)+\nu)\zeta},\quad\zeta=\sqrt{m'(S+\rho I)^{-1}m}",
     condition=_not_ellipsoidal,
 )
-def closed_form(moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None) -> Solution:
+def closed_form(
+    moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+) -> Solution:
     """The optimum for sets with one worst covariance; feasible if and only if kappa + nu < zeta, strictly."""
     tail = tails.as_tail(tail)
     alpha = _confidence(confidence, "confidence")
@@ -331,7 +365,7 @@ def closed_form(moments: Moments, confidence: float, uncertainty: UncertaintySet
     if exact:
         # A combination of the coordinates that never varies separates for certain: the optimum is zero at every confidence.
         return _solution(direction / (moments.mean @ direction), 0.0, uncertainty, tail, alpha, "closed form")
-    zeta = float(np.sqrt(max(moments.mean @ direction, 0.0)))
+    zeta = float(np.sqrt(max(float(moments.mean @ direction), 0.0)))
     if _reaches(multiplier, zeta):
         raise _refused(tail, alpha, zeta - (multiplier - tail.kappa(alpha)))
     scale = zeta**2 - multiplier * zeta
@@ -343,9 +377,15 @@ def closed_form(moments: Moments, confidence: float, uncertainty: UncertaintySet
     kind="algorithm",
     source="equation 10",
     latex=r"\max_{a\ne0}\min_{(m,S)\in\mathcal X}\frac1{\sqrt{a'Sa}}\quad\text{s.t.}\quad\inf_{y\sim(m,S)}P\{a'y\ge1\}\ge\alpha\quad\forall(m,S)\in\mathcal X",
-    condition=lambda moments: None if moments.dimension <= 12 else f"cutting planes in dimension {moments.dimension} are left to smaller instances",
+    condition=lambda moments: (
+        None
+        if moments.dimension <= 12
+        else f"cutting planes in dimension {moments.dimension} are left to smaller instances"
+    ),
 )
-def semi_infinite(moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None) -> Solution:
+def semi_infinite(
+    moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+) -> Solution:
     """The semi-infinite program by adversarial cutting planes: the set is met only through its membership."""
     tail = tails.as_tail(tail)
     alpha = _confidence(confidence, "confidence")
@@ -413,14 +453,24 @@ def _range(matrix: Array) -> tuple[Array, Array]:
 
 
 def _expanded(
-    features: FeatureMap, gamma: Array, objective: float, uncertainty: UncertaintySet | None, tail: tails.Tail, alpha: float, how: str
+    features: FeatureMap,
+    gamma: Array,
+    objective: float,
+    uncertainty: UncertaintySet | None,
+    tail: tails.Tail,
+    alpha: float,
+    how: str,
 ) -> Solution:
     reading = _reading(np.asarray(features.training).T @ gamma, uncertainty, tail, alpha)
     return Solution(objective, {"gamma": gamma, "u": objective}, reading.region, reading.guarantee, solver=how)
 
 
 def _kernel_numbers(
-    features: FeatureMap, moments: Moments, confidence: float, uncertainty: UncertaintySet | None, tail: tails.Tail | None
+    features: FeatureMap,
+    moments: Moments,
+    confidence: float,
+    uncertainty: UncertaintySet | None,
+    tail: tails.Tail | None,
 ) -> tuple[tails.Tail, float, float, float]:
     """Tail, confidence, nu and rho in the features' unit."""
     tail = tails.as_tail(tail)
@@ -428,7 +478,9 @@ def _kernel_numbers(
     rho = _regularisation(moments, uncertainty)
     found = _ellipsoidal(uncertainty, moments, 1.0)
     if rho is None or found is None:
-        raise InputError(f"uncertainty: the worst covariance over {uncertainty!r} is not S + rho I, which the expansion presumes")
+        raise InputError(
+            f"uncertainty: the worst covariance over {uncertainty!r} is not S + rho I, which the expansion presumes"
+        )
     return tail, alpha, found[0] - 1.0, rho / features.unit**2
 
 
@@ -439,7 +491,11 @@ def _kernel_numbers(
     condition=_not_regularised,
 )
 def kernel_socp(
-    features: FeatureMap, moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+    features: FeatureMap,
+    moments: Moments,
+    confidence: float,
+    uncertainty: UncertaintySet | None = None,
+    tail: tails.Tail | None = None,
 ) -> Formulation:
     """The program in the coefficients of the sample, with K, L and k as the paper prints them."""
     tail, _, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
@@ -460,7 +516,9 @@ def kernel_socp(
     return Formulation(
         cp.Problem(cp.Minimize(u), [cp.norm(y) <= u, (k @ axes) @ y - 1 >= multiplier * u]),
         {"gamma": gamma, "u": u},
-        read=lambda values: _reading(np.asarray(features.training).T @ values["gamma"], uncertainty, tail, tunable.value),
+        read=lambda values: _reading(
+            np.asarray(features.training).T @ values["gamma"], uncertainty, tail, tunable.value
+        ),
         tunables={"confidence": tunable},
         admissible=admissible,
     )
@@ -474,7 +532,11 @@ def kernel_socp(
     condition=_not_regularised,
 )
 def kernel_closed_form(
-    features: FeatureMap, moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+    features: FeatureMap,
+    moments: Moments,
+    confidence: float,
+    uncertainty: UncertaintySet | None = None,
+    tail: tails.Tail | None = None,
 ) -> Solution:
     """The optimal coefficients, on the range of L'L + rho K."""
     tail, alpha, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
@@ -483,12 +545,21 @@ def kernel_closed_form(
     along = vectors.T @ k
     outside = k - vectors @ along
     if np.linalg.norm(outside) > 1e-9 * np.linalg.norm(k):
-        return _expanded(features, outside / (k @ outside) / features.unit**2, 0.0, uncertainty, tail, alpha, "closed form")
+        return _expanded(
+            features, outside / (k @ outside) / features.unit**2, 0.0, uncertainty, tail, alpha, "closed form"
+        )
     return _scaled(features, vectors @ (along / values), k, nu, uncertainty, tail, alpha, "closed form")
 
 
 def _scaled(
-    features: FeatureMap, direction: Array, k: Array, nu: float, uncertainty: UncertaintySet | None, tail: tails.Tail, alpha: float, how: str,
+    features: FeatureMap,
+    direction: Array,
+    k: Array,
+    nu: float,
+    uncertainty: UncertaintySet | None,
+    tail: tails.Tail,
+    alpha: float,
+    how: str,
     squared: float | None = None,
 ) -> Solution:
     """A direction proportional to the optimal coefficients, brought to the length of equation 16."""
@@ -500,7 +571,16 @@ def _scaled(
     return _expanded(features, direction / scale / features.unit**2, zeta / scale, uncertainty, tail, alpha, how)
 
 
-def _from_ridge(features: FeatureMap, g: Array, rho: float, nu: float, uncertainty: UncertaintySet | None, tail: tails.Tail, alpha: float, how: str) -> Solution:
+def _from_ridge(
+    features: FeatureMap,
+    g: Array,
+    rho: float,
+    nu: float,
+    uncertainty: UncertaintySet | None,
+    tail: tails.Tail,
+    alpha: float,
+    how: str,
+) -> Solution:
     r"""Coefficients from :math:`g = (K + n\rho I)^{-1}1`.
 
     With :math:`L'L = KK/n - kk'` and :math:`k = K1/n` one has :math:`(L'L+\rho K)g = (1 - k'g)k`, so that
@@ -519,7 +599,11 @@ def _from_ridge(features: FeatureMap, g: Array, rho: float, nu: float, uncertain
     condition=_not_ridge,
 )
 def kernel_ridge(
-    features: FeatureMap, moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+    features: FeatureMap,
+    moments: Moments,
+    confidence: float,
+    uncertainty: UncertaintySet | None = None,
+    tail: tails.Tail | None = None,
 ) -> Solution:
     """Kernel ridge regression of the constant one: the same coefficients from one well-conditioned system."""
     tail, alpha, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
@@ -536,15 +620,23 @@ def kernel_ridge(
     condition=_not_ridge,
 )
 def kernel_iterative(
-    features: FeatureMap, moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+    features: FeatureMap,
+    moments: Moments,
+    confidence: float,
+    uncertainty: UncertaintySet | None = None,
+    tail: tails.Tail | None = None,
 ) -> Solution:
     """The ridge system by conjugate gradients instead of a factorisation."""
     tail, alpha, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
     gram = features.gram / features.unit**2
-    operator = scipy.sparse.linalg.LinearOperator(gram.shape, matvec=lambda v: gram @ v + features.n * rho * v, dtype=float)
+    operator = scipy.sparse.linalg.LinearOperator(
+        gram.shape, matvec=lambda v: gram @ v + features.n * rho * v, dtype=float
+    )
     g, left = scipy.sparse.linalg.cg(operator, np.ones(features.n), rtol=1e-13, atol=0.0, maxiter=20 * features.n)
     if left > 0 and np.linalg.norm(operator @ g - 1) > 1e-9 * np.sqrt(features.n):
-        raise InputError(f"uncertainty: rho is too small for conjugate gradients to converge in {20 * features.n} steps; use the closed form")
+        raise InputError(
+            f"uncertainty: rho is too small for conjugate gradients to converge in {20 * features.n} steps; use the closed form"
+        )
     return _from_ridge(features, g, rho, nu, uncertainty, tail, alpha, "conjugate gradients")
 
 
@@ -615,13 +707,24 @@ METHOD.step(
 
 @METHOD.property("attained bound", source="equation 1 (A1)")
 def attained(
-    solution: Solution, moments: Moments, confidence: float, uncertainty: UncertaintySet | None = None, tail: tails.Tail | None = None
+    solution: Solution,
+    moments: Moments,
+    confidence: float,
+    uncertainty: UncertaintySet | None = None,
+    tail: tails.Tail | None = None,
 ) -> list[Claim]:
     """The extremal distribution with the worst moments leaves exactly 1 - alpha outside the half-space."""
     region = solution.region
-    if not isinstance(tails.as_tail(tail), tails.Chebyshev) or not isinstance(region, HalfSpace) or moments.dimension > 12 or solution.objective == 0:
+    if (
+        not isinstance(tails.as_tail(tail), tails.Chebyshev)
+        or not isinstance(region, HalfSpace)
+        or moments.dimension > 12
+        or solution.objective == 0
+    ):
         return []
-    mean, covariance = Adversary(_centred(uncertainty, moments))(-region.normal, tails.as_tail(tail).kappa(confidence)).member
+    mean, covariance = Adversary(_centred(uncertainty, moments))(
+        -region.normal, tails.as_tail(tail).kappa(confidence)
+    ).member
     extremal = tails.extremal_distribution(mean, covariance, -region.normal, -region.offset)
     return [
         Claim(
@@ -636,9 +739,17 @@ def attained(
     ]
 
 
-def _instance(name: str, features: FeatureMap, confidence: float, uncertainty: UncertaintySet | None, probe: Any) -> Instance:
+def _instance(
+    name: str, features: FeatureMap, confidence: float, uncertainty: UncertaintySet | None, probe: Any
+) -> Instance:
     moments = Moments.estimate(features.training)
-    arguments = {"features": features, "moments": moments, "confidence": confidence, "uncertainty": uncertainty, "tail": tails.Chebyshev()}
+    arguments = {
+        "features": features,
+        "moments": moments,
+        "confidence": confidence,
+        "uncertainty": uncertainty,
+        "tail": tails.Chebyshev(),
+    }
     return Instance(name, arguments, features.coordinates(probe))
 
 
@@ -646,7 +757,13 @@ def _instance(name: str, features: FeatureMap, confidence: float, uncertainty: U
 def blob() -> Instance:
     """Three dimensions, mean ellipsoid and Frobenius ball."""
     data = datasets.blob(n=60, dimension=3)
-    return _instance("blob, linear, the paper's set", LinearFeatures(data.nominal), 0.8, MeanEllipsoid(0.1) * FrobeniusBall(0.3), data.novel)
+    return _instance(
+        "blob, linear, the paper's set",
+        LinearFeatures(data.nominal),
+        0.8,
+        MeanEllipsoid(0.1) * FrobeniusBall(0.3),
+        data.novel,
+    )
 
 
 @METHOD.instance("digits, gaussian kernel")
@@ -654,7 +771,9 @@ def digits() -> Instance:
     """Images of one digit in the feature space of a Gaussian kernel."""
     data = datasets.digits(digit=0)
     features = KernelFeatures(data.nominal[:80], kernels.gaussian(gamma="scale"))
-    return _instance("digits, gaussian kernel", features, 0.7, MeanEllipsoid(0.05) * FrobeniusBall(0.01), data.novel[:60])
+    return _instance(
+        "digits, gaussian kernel", features, 0.7, MeanEllipsoid(0.05) * FrobeniusBall(0.01), data.novel[:60]
+    )
 
 
 @METHOD.instance("breast cancer, linear")

@@ -62,7 +62,10 @@ def test_planted_fault_in_a_closed_form_or_algorithm(method, node, monkeypatch):
 
 def _steps_with(attribute: str) -> list[tuple[str, int]]:
     return [
-        (m, i) for m in METHODS for i, step in enumerate(derivation.method(m).steps) if getattr(step, attribute) is not None
+        (m, i)
+        for m in METHODS
+        for i, step in enumerate(derivation.method(m).steps)
+        if getattr(step, attribute) is not None
     ]
 
 
@@ -87,14 +90,19 @@ def test_planted_fault_in_a_value_map(method, index):
     assert _fails_somewhere(method, [dataclasses.replace(step, values=spoiled)])
 
 
-@pytest.mark.parametrize(("method", "index"), [(m, i) for m in METHODS for i, s in enumerate(derivation.method(m).steps) if not isinstance(s.decision, str)])
+@pytest.mark.parametrize(
+    ("method", "index"),
+    [(m, i) for m in METHODS for i, s in enumerate(derivation.method(m).steps) if not isinstance(s.decision, str)],
+)
 def test_planted_fault_in_a_decision_factor(method, index):
     step = derivation.method(method).steps[index]
 
     def spoiled(**arguments):
         return 1.01 * (checker.call(step.decision, arguments) if callable(step.decision) else step.decision)
 
-    assert any("decision gap" in reason for reason in _fails_somewhere(method, [dataclasses.replace(step, decision=spoiled)]))
+    assert any(
+        "decision gap" in reason for reason in _fails_somewhere(method, [dataclasses.replace(step, decision=spoiled)])
+    )
 
 
 def _counterparts() -> list[tuple[str, str]]:
@@ -143,7 +151,12 @@ def test_check_of_a_formulation_runs_every_equivalent():
 
     report = cn.check(cn.single_class_mpm(moments, confidence=0.8, uncertainty=MeanEllipsoid(0.1) * FrobeniusBall(0.2)))
     checked = {(row.source, row.target) for row in report.rows if row.verdict == "pass"}
-    assert {("semi_infinite", "socp"), ("closed_form", "socp"), ("derived_counterpart", "socp"), ("socp", "conic dual")} <= checked
+    assert {
+        ("semi_infinite", "socp"),
+        ("closed_form", "socp"),
+        ("derived_counterpart", "socp"),
+        ("socp", "conic dual"),
+    } <= checked
     assert report.passed
 
 
@@ -170,7 +183,18 @@ def test_a_node_that_raises_is_a_failed_row(monkeypatch):
     assert "planted" in row.reason
 
 
-@pytest.mark.parametrize(("relation", "computed", "holds"), [("=", 1.0 + 2e-6, False), ("=", 1.0 + 5e-7, True), ("<=", 0.5, True), ("<=", 1.1, False), (">=", 1.1, True), (">=", 0.9, False), ("=", math.nan, False)])
+@pytest.mark.parametrize(
+    ("relation", "computed", "holds"),
+    [
+        ("=", 1.0 + 2e-6, False),
+        ("=", 1.0 + 5e-7, True),
+        ("<=", 0.5, True),
+        ("<=", 1.1, False),
+        (">=", 1.1, True),
+        (">=", 0.9, False),
+        ("=", math.nan, False),
+    ],
+)
 def test_claims_hold_by_their_relation(relation, computed, holds):
     claim = Claim("a number", computed, 1.0, relation, 1e-6)
     assert claim.holds is holds
@@ -179,7 +203,9 @@ def test_claims_hold_by_their_relation(relation, computed, holds):
 
 def test_report_folds_theorems_only_when_they_hold():
     def row(verdict):
-        return Row("m", "i", "s", "t", "c", "e", "=", "theory", verdict, objective_gap=0.0, tolerance=1e-6, theorem=True)
+        return Row(
+            "m", "i", "s", "t", "c", "e", "=", "theory", verdict, objective_gap=0.0, tolerance=1e-6, theorem=True
+        )
 
     assert "2 claims" in Report([row("pass"), row("pass")], solver="X").table()
     assert Report([row("pass"), row("fail")], solver="X").table().count("FAILS") == 1
@@ -188,7 +214,13 @@ def test_report_folds_theorems_only_when_they_hold():
 def test_json_has_every_row_and_no_nan(tmp_path):
     import json
 
-    report = cn.check(Instance("line", {"features": cn.LinearFeatures([[1.0], [2.0], [4.0]]), "outlier_fraction": 0.5}, method="one_class_svm"))
+    report = cn.check(
+        Instance(
+            "line",
+            {"features": cn.LinearFeatures([[1.0], [2.0], [4.0]]), "outlier_fraction": 0.5},
+            method="one_class_svm",
+        )
+    )
     report.write_json(tmp_path / "out.json")
     read = json.loads((tmp_path / "out.json").read_text())
     assert len(read["rows"]) == len(report.rows)

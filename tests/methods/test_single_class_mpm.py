@@ -28,7 +28,14 @@ from convexnovelty.uncertainty import (
     as_moment_set,
 )
 
-SETS = [None, MeanEllipsoid(0.3), FrobeniusBall(0.2), SpectralBall(0.2), MeanEllipsoid(0.2) * FrobeniusBall(0.4), LoewnerInterval(0.3)]
+SETS = [
+    None,
+    MeanEllipsoid(0.3),
+    FrobeniusBall(0.2),
+    SpectralBall(0.2),
+    MeanEllipsoid(0.2) * FrobeniusBall(0.4),
+    LoewnerInterval(0.3),
+]
 
 
 @pytest.fixture
@@ -70,7 +77,9 @@ def test_closed_form_against_high_precision(moments):
     direction = mpmath.lu_solve(S, m)
     zeta = mpmath.sqrt((m.T * direction)[0])
     value = 1 / (zeta - mpmath.sqrt(c / (1 - c)) - nu)
-    assert closed_form(moments, 0.7, MeanEllipsoid(0.2) * FrobeniusBall(0.4)).objective == pytest.approx(float(value), rel=1e-13)
+    assert closed_form(moments, 0.7, MeanEllipsoid(0.2) * FrobeniusBall(0.4)).objective == pytest.approx(
+        float(value), rel=1e-13
+    )
 
 
 def test_users_set_runs_through_factory_and_checker(moments):
@@ -99,7 +108,9 @@ def test_kernel_forms_agree_with_coordinates():
     # The score of a new point by the kernel alone, as the paper evaluates it.
     gamma = kernel_ridge(features, moments, 0.6, uncertainty).values["gamma"]
     Z = rng.standard_normal((5, 2))
-    np.testing.assert_allclose(features.cross_gram(Z) @ gamma - 1, reference.region.decision_values(features.coordinates(Z)), atol=1e-9)
+    np.testing.assert_allclose(
+        features.cross_gram(Z) @ gamma - 1, reference.region.decision_values(features.coordinates(Z)), atol=1e-9
+    )
 
 
 # -- theory: errata and bounds -------------------------------------------------------------------------------------------
@@ -145,7 +156,9 @@ def test_guarantee_holds_by_simulation_and_is_attained(moments):
     solution = cn.single_class_mpm(moments, confidence=0.8).solve()
     assert solution.guarantee.bound == pytest.approx(0.2)
     assert "P(outside) <= 0.2" in solution.guarantee
-    extremal = cn.tails.extremal_distribution(moments.mean, moments.covariance, -solution.region.normal, -solution.region.offset)
+    extremal = cn.tails.extremal_distribution(
+        moments.mean, moments.covariance, -solution.region.normal, -solution.region.offset
+    )
     assert extremal.probability_outside == pytest.approx(0.2, rel=1e-6)
     rng = np.random.default_rng(3)
     root = np.linalg.cholesky(moments.covariance)
@@ -190,10 +203,14 @@ def test_permutation_and_rotation(moments):
     rng = np.random.default_rng(2)
     rotation = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     plain = cn.single_class_mpm(moments, 0.7, FrobeniusBall(0.3)).solve()
-    turned = cn.single_class_mpm(cn.Moments(rotation @ moments.mean, rotation @ moments.covariance @ rotation.T), 0.7, FrobeniusBall(0.3)).solve()
+    turned = cn.single_class_mpm(
+        cn.Moments(rotation @ moments.mean, rotation @ moments.covariance @ rotation.T), 0.7, FrobeniusBall(0.3)
+    ).solve()
     np.testing.assert_allclose(turned.values["a"], rotation @ plain.values["a"], atol=1e-6)
     order = [2, 0, 1]
-    moved = cn.single_class_mpm(cn.Moments(moments.mean[order], moments.covariance[np.ix_(order, order)]), 0.7, NuclearBall(0.3)).solve()
+    moved = cn.single_class_mpm(
+        cn.Moments(moments.mean[order], moments.covariance[np.ix_(order, order)]), 0.7, NuclearBall(0.3)
+    ).solve()
     nuclear = cn.single_class_mpm(moments, 0.7, NuclearBall(0.3)).solve()
     np.testing.assert_allclose(moved.values["a"], nuclear.values["a"][order], atol=2e-5)
 
@@ -214,7 +231,9 @@ def test_affine_invariant_sets_leave_the_direction_alone(moments):
 def test_larger_sets_and_confidences_cost_more(moments):
     objectives = [cn.single_class_mpm(moments, 0.7, FrobeniusBall(r)).solve().objective for r in (0.0, 0.1, 0.5)]
     assert objectives == sorted(objectives)
-    assert objectives[0] == pytest.approx(cn.single_class_mpm(moments, 0.7).solve().objective, rel=1e-8), "radius 0 is no set"
+    assert objectives[0] == pytest.approx(cn.single_class_mpm(moments, 0.7).solve().objective, rel=1e-8), (
+        "radius 0 is no set"
+    )
     path = cn.single_class_mpm(moments, 0.5, FrobeniusBall(0.1)).path(confidence=[0.5, 0.6, 0.7, 0.8])
     assert [s.objective for s in path] == sorted(s.objective for s in path)
 
@@ -229,7 +248,9 @@ def test_b16_constant_column_is_certain_at_every_confidence():
         assert found.objective == 0.0
         assert found.values["a"][0] == 0.0
         assert found.values["a"][1] >= 1 / 5
-        assert cn.single_class_mpm(cn.Moments.estimate(data), confidence).solve().objective == pytest.approx(0.0, abs=1e-7)
+        assert cn.single_class_mpm(cn.Moments.estimate(data), confidence).solve().objective == pytest.approx(
+            0.0, abs=1e-7
+        )
     alone = cn.Moments.estimate(data[:, :1])
     assert closed_form(alone, 0.8).objective == pytest.approx(1 / (np.sqrt(6) - 2), rel=1e-12)
     assert cn.single_class_mpm(alone, 0.8).solve().objective == pytest.approx(2.22474487, rel=1e-7)
