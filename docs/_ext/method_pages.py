@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from xml.etree import ElementTree
 
+import drawing as drawings
 from convexnovelty import derivation
 from convexnovelty.checking import Row
 from convexnovelty.declare import Method, Node, Step
 from text import first_paragraph, folded, plain, prose, table
-
-SVG = "http://www.w3.org/2000/svg"
 
 HEAD = """# {title}
 
 {summary} {source}.
 
 The factory is `cn.{name}`; the file is `convexnovelty/methods/{name}.py`. In the drawing, a box leads to its
-formulation and an arrow to its claim.
+formulation and a number to the claim of its arrow.
 
 {drawing}
 ## Nodes
@@ -26,10 +24,11 @@ formulation and an arrow to its claim.
 
 GRAPH = """# Derivation graph
 
-A box leads to its formulation, an arrow to its claim and to the numbers of the live run. Blue boxes are programs for a
-solver, green ones closed forms, orange ones algorithms, and violet ones other libraries.
+A box leads to its formulation, a number to the claim of its arrow and to what the live run found. Blue boxes are
+programs for a solver, green ones closed forms, orange ones algorithms, and violet ones other libraries; a box with a
+broken outline belongs to another method.
 
-{drawings}"""
+{pictures}"""
 
 METHODS = """# Methods
 
@@ -52,34 +51,13 @@ def step_anchor(owner: Method, step: Step) -> str:
     return f"step-{owner.name}-{owner.steps.index(step) + 1}".replace("_", "-")
 
 
-def drawing(name: str, home: str) -> str:
-    """The drawn graph of a method, with each box leading to its formulation and each arrow to its claim.
-
-    ``home`` is the path from the page to the folder of the method pages.
-    """
-    drawn = derivation.graph(name)
-    nodes = {(data["node"].summary, data["node"].name): data["node"] for _, data in drawn.nodes(data=True)}
-    steps: dict[str, list[tuple[Method, Step]]] = {}
-    for _, _, data in drawn.edges(data=True):
-        steps.setdefault(data["step"].claim, []).append((derivation.method(data["method"]), data["step"]))
-    ElementTree.register_namespace("", SVG)
-    picture = ElementTree.fromstring(derivation.draw(name, "svg"))
-    for position, group in enumerate(list(picture)):
-        title = group.findtext(f"{{{SVG}}}title")
-        if title is None:
-            continue
-        if group.find(f"{{{SVG}}}rect") is not None:
-            node = nodes[title, group.findtext(f"{{{SVG}}}text", "")]
-            target = f"{home}{node.method}.html#{node_anchor(node)}"
-        else:
-            owner, step = steps[title].pop(0)
-            target = f"{home}{owner.name}.html#{step_anchor(owner, step)}"
-        link = ElementTree.Element(f"{{{SVG}}}a", {"href": target})
-        picture[position] = link
-        link.append(group)
-    # An empty line would end the block of HTML for the Markdown reader.
-    markup = ElementTree.tostring(picture, encoding="unicode").replace("\n\n", "\n")
-    return f'<figure class="drawing">\n{markup}\n</figure>\n'
+def drawing(owner: Method, home: str) -> str:
+    """The picture of a method; ``home`` is the path from the page to the folder of the method pages."""
+    return drawings.draw(
+        owner,
+        lambda node: f"{home}{node.method}.html#{node_anchor(node)}",
+        lambda method, step: f"{home}{method.name}.html#{step_anchor(method, step)}",
+    )
 
 
 def number(value: float) -> str:
@@ -144,7 +122,7 @@ def _step(step: Step, owner: Method, rows: list[Row]) -> str:
     return "\n".join(
         [
             f"({step_anchor(owner, step)})=",
-            f"### {plain(step.source_node)} → {plain(step.target_node)}",
+            f"### {owner.steps.index(step) + 1}. {plain(step.source_node)} → {plain(step.target_node)}",
             "",
             f"{plain(step.claim[:1].upper() + step.claim[1:])} ({plain(step.equation)}).",
             "",
@@ -186,7 +164,7 @@ def page(owner: Method, rows: list[Row]) -> str:
         summary=prose(owner.summary),
         source=plain(owner.source),
         name=owner.name,
-        drawing=drawing(owner.name, ""),
+        drawing=drawing(owner, ""),
     )
     nodes = [_node(node, owner) for node in owner.nodes.values()]
     steps = [_step(step, owner, rows) for step in owner.steps]
@@ -206,5 +184,5 @@ def pages(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
         listing.append((f"[{plain(owner.title)}](methods/{name}.md)", *sizes, plain(owner.source)))
     entries = "\n".join(f"methods/{name}" for name in methods)
     yield "methods.md", METHODS.format(table=table(("Method", "Nodes", "Steps", "Source"), listing), entries=entries)
-    drawings = (f"## {plain(owner.title)}\n\n{drawing(name, 'methods/')}" for name, owner in methods.items())
-    yield "graph.md", GRAPH.format(drawings="\n".join(drawings))
+    pictures = (f"## {plain(owner.title)}\n\n{drawing(owner, 'methods/')}" for owner in methods.values())
+    yield "graph.md", GRAPH.format(pictures="\n".join(pictures))
