@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ Metric = str | Callable[[Array, Array], float]
 def distances(Z: Array, X: Array, metric: Metric) -> Array:
     """The distances of the rows of Z from those of X, of shape (m, n); InputError where the metric gives none."""
     try:
-        found = np.asarray(cdist(Z, X, metric), dtype=float)
+        found: Array = np.asarray(cast(Any, cdist)(Z, X, metric), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
             f"metric: {metric!r} gives no distances ({error}); give a name that scipy's cdist knows or a function "

@@ -7,6 +7,7 @@ found positive semidefinite.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -112,9 +113,22 @@ def span_gram(features: FeatureMap) -> Array:
 
 def gram_form(multipliers: cp.Expression, features: FeatureMap, unit: float) -> cp.Expression:
     r"""The quadratic form :math:`\alpha'K\alpha/\text{unit}^2` of the features' Gram matrix, convex by construction."""
-    if features.dimension < FACTOR_SHARE * features.n:
-        return cp.sum_squares((np.asarray(features.training).T / unit) @ multipliers)
-    return cp.quad_form(multipliers, cp.psd_wrap(span_gram(features) / unit**2))
+    return squared_length(multipliers, np.asarray(features.training) / unit, lambda: span_gram(features) / unit**2)
+
+
+def squared_length(
+    multipliers: cp.Expression, coordinates: Array, gram: Callable[[], Array] | None = None
+) -> cp.Expression:
+    r"""The squared length :math:`\|C'\alpha\|^2` for coordinates C of shape (n, r), as a factor or as a matrix.
+
+    ``gram`` gives CC' where the caller knows it better; it is not asked where the factor is cheaper.
+    """
+    n, rank = coordinates.shape
+    if rank < FACTOR_SHARE * n:
+        form: cp.Expression = cp.sum_squares(coordinates.T @ multipliers)
+        return form
+    form = cp.quad_form(multipliers, cp.psd_wrap(coordinates @ coordinates.T if gram is None else gram()))
+    return form
 
 
 # -- what a solution means ---------------------------------------------------------------------------------------------

@@ -160,7 +160,9 @@ def _chosen(rows: Array, k: int, wish: Array) -> Rows | None:
     n = rows.shape[1]
     lower = np.concatenate([[k], np.ones(len(rows) - 1)])
     upper = np.concatenate([[k], np.full(len(rows) - 1, np.inf)])
-    found = milp(-wish, constraints=LinearConstraint(rows, lower, upper), integrality=np.ones(n), bounds=Bounds(0, 1))
+    found = milp(
+        -wish, constraints=LinearConstraint(rows, lower, upper), integrality=np.ones(n, dtype=int), bounds=Bounds(0, 1)
+    )
     if found.status == 2:
         return None
     if found.x is None:

@@ -21,7 +21,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import below, outlier_share, quantile_interval, span_gram
+from convexnovelty.modelling import below, outlier_share, quantile_interval, span_gram, squared_length
 from convexnovelty.regions import Guarantee
 from convexnovelty.validation import Array
 
@@ -134,8 +134,8 @@ def joint(
     sizes = np.zeros(features.n)
     for rows in groups:
         sizes[rows] = rows.size
-    price = nu.parameter(lambda value: 1 / value, nonneg=True)
-    total = cp.sum([_form(alpha[rows], features, rows) for rows in groups])
+    price, phi = nu.parameter(lambda value: 1 / value, nonneg=True), np.asarray(features.training) / unit
+    total = cp.sum([squared_length(alpha[rows], phi[rows]) for rows in groups])
     return Formulation(
         cp.Problem(
             cp.Minimize(total / 2), [alpha <= price * (1 / sizes), *[cp.sum(alpha[rows]) == 1 for rows in groups]]
@@ -145,13 +145,6 @@ def joint(
         read=lambda values: _reading(features, labels, values["alpha"], nu.value, comparison),
         tunables={"outlier_fraction": nu},
     )
-
-
-def _form(multipliers: cp.Expression, features: FeatureMap, rows: NDArray[np.intp]) -> cp.Expression:
-    phi = np.asarray(features.training)[rows] / features.unit
-    if phi.shape[1] < len(rows) / 3:
-        return cp.sum_squares(phi.T @ multipliers)
-    return cp.quad_form(multipliers, cp.psd_wrap(phi @ phi.T))
 
 
 def _separately(

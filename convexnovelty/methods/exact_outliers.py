@@ -188,7 +188,7 @@ class ExactOutliers(Formulation):
         phi = np.asarray(self.features.training)[kept] / unit
         w = cp.Variable(phi.shape[1])
         return Formulation(
-            cp.Problem(cp.Minimize(cp.sum_squares(w) / 2), [phi @ w >= 1]),
+            cp.Problem(cp.Minimize(cp.sum_squares(w) / 2), [cp.Constant(phi) @ w >= 1]),
             {"w": Quantity(w, 1 / unit)},
             name=f"{self.name} with z fixed",
             source=self.source,
@@ -213,7 +213,7 @@ def mixed_integer(features: FeatureMap, outliers: int) -> Formulation:
     made = ExactOutliers(
         cp.Problem(
             cp.Minimize(cp.sum_squares(w) / 2),
-            [phi @ w >= 1 - cp.multiply(_relaxation(features, k), z), cp.sum(z) == k],
+            [cp.Constant(phi) @ w >= 1 - cp.multiply(_relaxation(features, k), z), cp.sum(z) == k],
         ),
         {"w": Quantity(w, 1 / unit), "z": Quantity(z)},
         objective_unit=unit**-2,

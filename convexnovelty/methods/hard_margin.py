@@ -19,7 +19,7 @@ from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import signs, span_gram
+from convexnovelty.modelling import signs, span_gram, squared_length
 from convexnovelty.regions import Guarantee, HalfSpace
 from convexnovelty.validation import Array, positive
 
@@ -143,7 +143,7 @@ def primal(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> For
     w = cp.Variable(phi.shape[1])
     # Posed for an offset of one, and read in units of the one that is wanted: solvers know absolute tolerances only.
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2), [phi @ w >= 1]),
+        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2), [cp.Constant(phi) @ w >= 1]),
         {"w": Quantity(w, rho / unit)},
         objective_unit=(rho / unit) ** 2,
         read=lambda values: _reading(features, values["w"], rho, y),
@@ -169,19 +169,13 @@ def dual(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Formu
     phi, y = _reflected(features, labels)
     alpha = cp.Variable(features.n, nonneg=True)
     return Formulation(
-        cp.Problem(cp.Maximize(cp.sum(alpha) - _form(alpha, features, phi, y) / 2)),
+        cp.Problem(cp.Maximize(cp.sum(alpha) - squared_length(alpha, phi, lambda: _gram(features, y)) / 2)),
         {"alpha": Quantity(alpha, rho / unit**2)},
         objective_unit=(rho / unit) ** 2,
         read=lambda values: _reading(features, unit * (phi.T @ values["alpha"]), rho, y),
         admissible=lambda: _check_separable(features, labels),
         diagnose=lambda: _inseparable(features, labels),
     )
-
-
-def _form(alpha: cp.Expression, features: FeatureMap, phi: Array, y: Array) -> cp.Expression:
-    if phi.shape[1] < features.n / 3:
-        return cp.sum_squares(phi.T @ alpha)
-    return cp.quad_form(alpha, cp.psd_wrap(_gram(features, y)))
 
 
 @METHOD.node(
@@ -227,7 +221,9 @@ def reflection(features: FeatureMap, offset: float = 1.0, labels: Any = None) ->
     phi, y = _reflected(features, labels)
     w, b = cp.Variable(phi.shape[1]), cp.Variable()
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2), [phi @ w + b >= 1, -(-phi @ w + b) >= 1]),
+        cp.Problem(
+            cp.Minimize(cp.sum_squares(w) / 2), [cp.Constant(phi) @ w + b >= 1, -(cp.Constant(-phi) @ w + b) >= 1]
+        ),
         {"w": Quantity(w, rho / unit), "b": Quantity(b, rho)},
         objective_unit=(rho / unit) ** 2,
         read=lambda values: _reading(features, values["w"], rho, y),

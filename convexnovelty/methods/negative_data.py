@@ -288,13 +288,12 @@ def nu_property(solution: Solution, features: FeatureMap, labels: Any, outlier_f
     scores = y * (np.asarray(features.training) @ region.normal)
     scale = max(float(np.abs(scores).max()), np.finfo(float).tiny)
     bound = 1 / (outlier_fraction * features.n)
-    exact = "a count, so exact up to rounding"
+    outliers = float(below(scores, region.offset, 1e-6).mean())
+    support = float((alpha > 1e-6 * bound).mean())
+    source, exact = "proposition 8.3", "a count, so exact up to rounding"
     claims = [
-        Claim(text, share, outlier_fraction, relation, 1e-9, source="proposition 8.3", because=exact)
-        for text, share, relation in (
-            ("outliers are at most the fraction nu", float(below(scores, region.offset, 1e-6).mean()), "<="),
-            ("support vectors are at least the fraction nu", float((alpha > 1e-6 * bound).mean()), ">="),
-        )
+        Claim("outliers are at most nu", outliers, outlier_fraction, "<=", 1e-9, source=source, because=exact),
+        Claim("support vectors are at least nu", support, outlier_fraction, ">=", 1e-9, source=source, because=exact),
     ]
     margin = (alpha > 1e-3 * bound) & (alpha < (1 - 1e-3) * bound)
     if margin.any() and solution.offset.width == 0:

@@ -260,7 +260,7 @@ def hard_margin(features: FeatureMap, outlier_fraction: float = 0.0, weights: An
     phi = np.asarray(features.training)[kept] / unit
     w, rho = cp.Variable(phi.shape[1]), cp.Variable()
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 - rho), [phi @ w >= rho]),
+        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 - rho), [cp.Constant(phi) @ w >= rho]),
         {"w": Quantity(w, unit), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _reading(features, values["w"], 0.5 * least_share(weights, features.n), shares),

@@ -19,7 +19,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import FACTOR_SHARE, below, margin_reading, outlier_share, span_gram
+from convexnovelty.modelling import below, margin_reading, outlier_share, span_gram, squared_length
 from convexnovelty.regions import HalfSpace
 from convexnovelty.validation import Array, vector
 
@@ -184,11 +184,8 @@ def dual(features: FeatureMap, outlier_fraction: float, others: Any = None) -> F
     n = len(moved)
     alpha = cp.Variable(n, nonneg=True)
     upper = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
-    if moved.shape[1] < FACTOR_SHARE * n:
-        form = cp.sum_squares((moved.T / unit) @ alpha)
-    else:
-        # From the coordinates: the sums of 8.49 lose what is small against the distance from the origin.
-        form = cp.quad_form(alpha, cp.psd_wrap(moved @ moved.T / unit**2))
+    # From the coordinates: the sums of 8.49 lose what is small against the distance from the origin.
+    form = squared_length(alpha, moved / unit)
     return Formulation(
         cp.Problem(cp.Minimize(form / 2), [alpha <= upper, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
@@ -274,17 +271,16 @@ METHOD.step(
 @METHOD.property("nu-property", source="proposition 8.3 on the moved points")
 def nu_property(solution: Solution, features: FeatureMap, outlier_fraction: float, others: Any = None) -> list[Claim]:
     """Fractions of outliers and of support vectors on either side of nu; the other set's mean is outside."""
-    alpha, region = solution.values.get("alpha"), solution.region
-    usable = alpha is not None and isinstance(region, HalfSpace) and solution.offset is not None
-    if not usable or others is None or region.normal.size != features.dimension:
+    alpha, region, offset = solution.values.get("alpha"), solution.region, solution.offset
+    if alpha is None or others is None or offset is None or not isinstance(region, HalfSpace):
         return []
     moved, mean = _moved(features, others)
-    if abs(region.offset - solution.offset.used - float(region.normal @ mean)) > 1e-9 * abs(region.offset):
+    if abs(region.offset - offset.used - float(region.normal @ mean)) > 1e-9 * abs(region.offset):
         return []  # a machine on moved points, which has another origin
     scores = moved @ region.normal
     bound = 1 / (outlier_fraction * len(moved))
     scale = max(float(np.abs(scores).max()), np.finfo(float).tiny)
-    outliers = float(below(scores, solution.offset.used, 1e-6).mean())
+    outliers = float(below(scores, offset.used, 1e-6).mean())
     support = float((alpha > 1e-6 * bound).mean())
     source, exact = "proposition 8.3", "a count, so exact up to rounding"
     return [

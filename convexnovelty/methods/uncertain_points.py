@@ -258,7 +258,8 @@ def nearest_sum(
     phi, unit = np.asarray(features.training) / features.unit, features.unit
     alpha, u, w = cp.Variable(features.n, nonneg=True), cp.Variable(features.dimension), cp.Variable(phi.shape[1])
     upper = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
-    members = around.membership(unit * u)
+    position = cp.multiply(unit, u)
+    members = around.membership(position)
     constraints = [
         w == phi.T @ alpha + float(sizes[0]) * u,
         alpha <= upper,

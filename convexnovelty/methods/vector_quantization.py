@@ -7,7 +7,7 @@ lie within the radius, and a linear program finds nonnegative weights that reach
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -105,7 +105,7 @@ def _thinned(kernel: sp.csr_array, a: Array) -> NDArray[np.intp]:
         added.append(int(best))
         left &= ~near[:, best]
     chosen = sorted(dropped) if len(dropped) <= len(added) else sorted(added)
-    return rows[np.array(chosen, dtype=int)]
+    return np.asarray(rows[np.array(chosen, dtype=int)])
 
 
 def _reading(sample: Array, radius: float, metric: Metric, kernel: sp.csr_array, a: Array, bound: float) -> Reading:
@@ -136,14 +136,14 @@ def cover(points: Any, radius: float, slack_penalty: float | None = None, metric
     a = cp.Variable(n, nonneg=True)
     if slack_penalty is None:
         return Formulation(
-            cp.Problem(cp.Minimize(cp.sum(a)), [kernel @ a >= 1]),
+            cp.Problem(cp.Minimize(cp.sum(a)), [cp.Constant(kernel) @ a >= 1]),
             {"a": a},
             read=lambda values: _reading(sample, reach, metric, kernel, values["a"], float(values["a"].sum())),
         )
     price, xi = Tunable("slack_penalty", slack_penalty, _price), cp.Variable(n, nonneg=True)
     C = price.parameter(nonneg=True)
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum(a) + C * cp.sum(xi)), [kernel @ a >= 1 - xi]),
+        cp.Problem(cp.Minimize(cp.sum(a) + C * cp.sum(xi)), [cp.Constant(kernel) @ a >= 1 - xi]),
         {"a": a, "xi": xi},
         read=lambda values: _reading(sample, reach, metric, kernel, values["a"], math.inf),
         tunables={"slack_penalty": price},
@@ -161,7 +161,7 @@ def packing(
     """Weights of greatest sum of which no ball of the radius around a point holds more than one."""
     sample, _, kernel = _sample(points, radius, metric)
     b = cp.Variable(len(sample), nonneg=True)
-    constraints = [kernel.T @ b <= 1]
+    constraints = [cp.Constant(kernel.T) @ b <= 1]
     tunables = {}
     if slack_penalty is not None:
         tunables["slack_penalty"] = Tunable("slack_penalty", slack_penalty, _price)
@@ -194,7 +194,7 @@ def simplex(points: Any, radius: float, slack_penalty: float | None = None, metr
     price = 1.0 if slack_penalty is None else _price(slack_penalty, "slack_penalty")
     matrix = -kernel if slack_penalty is None else sp.hstack([-kernel, -sp.eye_array(n)], format="csr")
     cost = np.ones(n) if slack_penalty is None else np.concatenate([np.ones(n), np.full(n, price)])
-    found = linprog(cost, A_ub=matrix, b_ub=-np.ones(n), bounds=(0, None), method="highs-ds")
+    found = cast(Any, linprog)(cost, A_ub=matrix, b_ub=-np.ones(n), bounds=(0, None), method="highs-ds")
     if found.status != 0:
         raise SolverError(f"vector_quantization: linprog ended with {found.message}", str(found.status))
     a, xi = found.x[:n], found.x[n:] if slack_penalty is not None else np.zeros(n)
@@ -306,7 +306,9 @@ def coverage(
 def smallest_codebook(kernel: sp.csr_array) -> int:
     """The size of the smallest codebook, by mixed-integer programming: the integrality that 8.40 leaves out."""
     n = kernel.shape[0]
-    found = milp(np.ones(n), constraints=LinearConstraint(kernel, 1.0), integrality=np.ones(n), bounds=Bounds(0, 1))
+    found = milp(
+        np.ones(n), constraints=LinearConstraint(kernel, 1.0), integrality=np.ones(n, dtype=int), bounds=Bounds(0, 1)
+    )
     if found.status != 0:
         raise SolverError(f"smallest_codebook: milp ended with {found.message}", str(found.status))
     return round(float(found.fun))
