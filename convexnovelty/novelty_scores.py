@@ -73,9 +73,7 @@ class KernelDensity:
 
     def log_density(self, Z: Any) -> Array:
         """ln h(z) of shape (m,), finite however far z lies from the sample."""
-        rows = points(Z, "Z") / self.units
-        if rows.shape[1] != self.points.shape[1]:
-            raise InputError(f"Z: {rows.shape[1]} columns were found where the density has {self.points.shape[1]}")
+        rows = _rows(Z, self.points.shape[1]) / self.units
         shift = float(np.log(self.units).sum())
         if self.library == "scikit-learn":
             from sklearn.neighbors import KernelDensity as Estimator
@@ -198,15 +196,16 @@ class ClassifierScore(NoveltyScore):
         }
         estimator.set_params(**seeds)
         estimator.fit(np.vstack([nominal, unlabelled]), np.repeat([0, 1], [len(nominal), len(unlabelled)]))
-        return _Fitted(estimator)
+        return _Fitted(estimator, nominal.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
 class _Fitted:
     estimator: Any
+    columns: int
 
     def __call__(self, Z: Any) -> Array:
-        rows = points(Z, "Z")
+        rows = _rows(Z, self.columns)
         if hasattr(self.estimator, "decision_function"):
             return np.asarray(self.estimator.decision_function(rows), dtype=float).ravel()
         return np.asarray(self.estimator.predict_proba(rows), dtype=float)[:, 1]
@@ -304,6 +303,13 @@ def same_columns(nominal: Array, unlabelled: Array) -> None:
     """Raise InputError unless both samples have the same number of columns."""
     if nominal.shape[1] != unlabelled.shape[1]:
         raise InputError(f"unlabelled: {unlabelled.shape[1]} column(s) were found where nominal has {nominal.shape[1]}")
+
+
+def _rows(Z: Any, columns: int) -> Array:
+    rows = points(Z, "Z")
+    if rows.shape[1] != columns:
+        raise InputError(f"Z: {rows.shape[1]} column(s) were found where the score was learnt from {columns}")
+    return rows
 
 
 def _is_seed(name: str) -> bool:

@@ -106,7 +106,7 @@ def semi_supervised(
     learner, random = as_novelty_score(score), generator(random_state)
     share = fraction(uniform_share, "uniform_share", zero=True)
     if isinstance(held_out, (int, float, np.integer, np.floating)):
-        fitting, held = split(ordinary, float(held_out), random)
+        fitting, held = split(ordinary, fraction(held_out, "held_out"), random)
     else:
         fitting, held = ordinary, points(held_out, "held_out")
         if held.shape[1] != ordinary.shape[1]:

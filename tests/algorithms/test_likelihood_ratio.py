@@ -79,5 +79,5 @@ def test_bad_distributions_are_named(nominal: object, unlabelled: object, named:
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, np.nan, "0.5", True])
 def test_bad_rate_is_named(alpha: object) -> None:
-    with pytest.raises(InputError, match="^false_positive_rate:"):
+    with pytest.raises(InputError, match=r"^false_positive_rate:"):
         likelihood_ratio_test([1.0], [1.0], alpha)  # type: ignore[arg-type]

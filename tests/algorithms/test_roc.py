@@ -58,7 +58,7 @@ def test_hull_agrees_with_scipy(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("wrong", [[], [np.nan], [[1, 2], [3, 4]], ["a"]])
 def test_bad_scores_are_named(wrong: list[object]) -> None:
-    with pytest.raises(InputError, match="^scores_nominal:"):
+    with pytest.raises(InputError, match=r"^scores_nominal:"):
         area_under_curve(wrong, [1.0])
-    with pytest.raises(InputError, match="^scores_novel:"):
+    with pytest.raises(InputError, match=r"^scores_novel:"):
         area_under_curve([1.0], wrong)

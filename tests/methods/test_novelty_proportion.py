@@ -397,7 +397,7 @@ def test_a_change_of_confidence_does_not_compile_again(samples: tuple[np.ndarray
             assert solution.objective == pytest.approx(cn.novelty_proportion(*samples, confidence).supremum, abs=1e-8)
             assert f"{confidence:.6g}" in solution.guarantee
         assert formulation.compilations == 1
-        with pytest.raises(InputError, match="^confidence:"):
+        with pytest.raises(InputError, match=r"^confidence:"):
             formulation.set(confidence=1.0)
         assert formulation.parameters["confidence"] == 1 - 1e-9
 
@@ -448,7 +448,7 @@ def test_finite_classes_look_at_thresholds_fixed_beforehand(samples: tuple[np.nd
     fixed = cn.novelty_proportion(nominal, unlabelled, deviation=ExactBinomial(), thresholds=[1.5])
     assert fixed.classifier is not None and fixed.classifier.threshold == 1.5
     assert fixed.lower_bound > ranks.lower_bound  # one good threshold is cheaper than twenty
-    with pytest.raises(InputError, match="^size:"):
+    with pytest.raises(InputError, match=r"^size:"):
         cn.novelty_proportion(nominal, unlabelled, deviation=ExactBinomial(1), thresholds=[1.0, 1.5])
 
 

@@ -1,0 +1,245 @@
+"""Scores that learn nominal against unlabelled: densities against other libraries, bandwidths, units, seeds."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KernelDensity as TheirDensity
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from convexnovelty import datasets
+from convexnovelty.algorithms.roc import area_under_curve
+from convexnovelty.errors import InputError
+from convexnovelty.novelty_scores import (
+    ClassifierScore,
+    DensityRatio,
+    KernelDensity,
+    LowDensity,
+    NoveltyScore,
+    as_novelty_score,
+    box_around,
+    column_units,
+    generator,
+    held_out_scores,
+    split,
+    uniform_points,
+)
+
+CLASSIFIERS = [
+    LogisticRegression(),
+    GaussianNB(),
+    KNeighborsClassifier(15),
+    SVC(),
+    RandomForestClassifier(20),
+    make_pipeline(StandardScaler(), RandomForestClassifier(20)),
+]
+
+
+def seeded(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize("bandwidth", [0.05, 0.4, 3.0])
+def test_density_agrees_with_scikit_learn_and_scipy(bandwidth: float, rng: np.random.Generator) -> None:
+    sample, new = rng.normal(size=(60, 3)) + 1e3, rng.normal(size=(40, 3)) + 1e3
+    ours = KernelDensity(sample, bandwidth, np.ones(3))
+    theirs = TheirDensity(bandwidth=bandwidth).fit(sample).score_samples(new)
+    assert ours.log_density(new) == pytest.approx(theirs, rel=1e-9)
+    assert KernelDensity(sample, bandwidth, np.ones(3), "scikit-learn").log_density(new) == pytest.approx(theirs)
+    by_hand = np.mean([stats.multivariate_normal(x, bandwidth**2 * np.eye(3)).pdf(new[0]) for x in sample])
+    assert np.exp(ours.log_density(new[:1]))[0] == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_density_integrates_to_one_in_the_users_units() -> None:
+    density = KernelDensity(np.array([[-1.0], [0.3], [0.5]]), 0.5, np.array([1e-4]))
+    grid = np.linspace(-8e-4, 8e-4, 4001)
+    assert np.trapezoid(np.exp(density.log_density(grid[:, None])), grid) == pytest.approx(1.0, rel=1e-9)
+
+
+def test_log_density_is_finite_far_away_and_in_blocks(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    density = KernelDensity(rng.normal(size=(30, 2)), 0.1, np.ones(2))
+    far = density.log_density(np.array([[1e6, -1e6]]))
+    assert np.isfinite(far).all() and far[0] < -1e10
+    new = rng.normal(size=(50, 2))
+    whole = density.log_density(new)
+    monkeypatch.setattr("convexnovelty.novelty_scores.BLOCK", 64)
+    assert density.log_density(new) == pytest.approx(whole, rel=1e-12)
+
+
+@pytest.mark.parametrize("score", [DensityRatio(), LowDensity()], ids=["ratio", "low"])
+def test_units_and_origin_of_columns_do_not_matter(score: NoveltyScore) -> None:
+    data = datasets.blob(n=80)
+    nominal, unlabelled = data.nominal, data.test_points
+    expected = score.fit(nominal, unlabelled, seeded())(data.novel)
+    for units, origin in (([1e-8, 1e-8], [0.0, 0.0]), ([1e8, 1e-4], [0.0, 0.0]), ([1.0, 1e3], [50.0, -2e3])):
+        moved = [x * units + origin for x in (nominal, unlabelled, data.novel)]
+        found = score.fit(moved[0], moved[1], seeded())(moved[2])
+        assert np.diff(found) == pytest.approx(np.diff(expected), rel=1e-6, abs=1e-6 * np.ptp(expected))
+
+
+def test_bandwidths_maximise_the_cross_validated_area(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chosen pair against a loop over all pairs with scikit-learn's densities and areas."""
+    monkeypatch.setattr("convexnovelty.novelty_scores.FACTORS", (0.2, 1.0, 4.0))
+    data = datasets.ring(n=60)
+    nominal, unlabelled = data.nominal, np.vstack([data.nominal[:20], data.novel[:25]])
+    found: Any = DensityRatio(folds=3).fit(nominal, unlabelled, seeded(5))
+    units = column_units(np.vstack([nominal, unlabelled]))
+    random = seeded(5)
+    samples = [(x / units)[random.permutation(len(x))] for x in (nominal, unlabelled)]
+    grids = [[(4 / (4 * len(x))) ** (1 / 6) * factor for factor in (4.0, 1.0, 0.2)] for x in samples]
+    areas = np.zeros((3, 3))
+    for fold in range(3):
+        part = [np.arange(len(x)) % 3 == fold for x in samples]
+        tested = np.vstack([x[p] for x, p in zip(samples, part, strict=True)])
+        labels = np.repeat([0, 1], [int(p.sum()) for p in part])
+        logs = [
+            [TheirDensity(bandwidth=b).fit(x[~p]).score_samples(tested) for b in grid]
+            for x, p, grid in zip(samples, part, grids, strict=True)
+        ]
+        areas += [[roc_auc_score(labels, high - low) / 3 for high in logs[1]] for low in logs[0]]
+    i, j = (int(k) for k in np.unravel_index(areas.argmax(), areas.shape))
+    assert found.area == pytest.approx(areas.max(), abs=1e-9)
+    assert (found.nominal.bandwidth, found.unlabelled.bandwidth) == pytest.approx((grids[0][i], grids[1][j]))
+
+
+def test_bandwidths_that_are_given_are_used() -> None:
+    data = datasets.blob(n=40)
+    ratio: Any = DensityRatio(0.3, 0.7).fit(data.nominal, data.novel, seeded())
+    low: Any = LowDensity(0.3).fit(data.nominal, data.novel, seeded())
+    assert (ratio.nominal.bandwidth, ratio.unlabelled.bandwidth, low.nominal.bandwidth) == (0.3, 0.7, 0.3)
+
+
+def test_few_points_of_large_samples_choose_the_bandwidths() -> None:
+    data = datasets.blob(n=400)
+    small: Any = DensityRatio(limit=50).fit(data.nominal, data.test_points, seeded())
+    assert len(small.nominal.points) == 400 and np.isfinite(small.area)
+
+
+def test_the_right_alternative_decides(rng: np.random.Generator) -> None:
+    """Novelties in the middle of the nominal cloud: the ratio finds them, low density does worse than guessing."""
+    nominal, test = rng.normal(size=(400, 2)), rng.normal(size=(300, 2))
+    novel = rng.normal(0, 0.15, size=(500, 2))
+    unlabelled = np.vstack([rng.normal(size=(300, 2)), novel[:200]])
+    ratio, low = (s.fit(nominal, unlabelled, seeded()) for s in (DensityRatio(), LowDensity()))
+    assert area_under_curve(ratio(test), ratio(novel[200:])) > 0.85
+    assert area_under_curve(low(test), low(novel[200:])) < 0.3
+
+
+def test_low_density_ignores_the_unlabelled_points() -> None:
+    data = datasets.ring(n=60)
+    first, second = (
+        LowDensity().fit(data.nominal, other, seeded())(data.novel) for other in (data.novel, data.nominal)
+    )
+    assert (first == second).all()
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda e: type(e).__name__)
+def test_any_classifier_gives_a_score(estimator: Any, rng: np.random.Generator) -> None:
+    nominal, unlabelled = (
+        rng.normal(size=(150, 2)),
+        np.vstack([rng.normal(size=(60, 2)), rng.normal(3, 0.5, size=(60, 2))]),
+    )
+    before = estimator.get_params(deep=False)
+    score = as_novelty_score(estimator)
+    assert isinstance(score, ClassifierScore)
+    new = np.vstack([rng.normal(size=(40, 2)), rng.normal(3, 0.5, size=(40, 2))])
+    first, second = (score.fit(nominal, unlabelled, seeded(3))(new) for _ in range(2))
+    assert (first == second).all() and first.shape == (80,)
+    assert area_under_curve(first[:40], first[40:]) > 0.9
+    assert estimator.get_params(deep=False).keys() == before.keys() and not hasattr(estimator, "classes_")
+
+
+def test_scores_travel() -> None:
+    data = datasets.blob(n=30)
+    for score in (DensityRatio(), LowDensity(), ClassifierScore(GaussianNB())):
+        fitted = score.fit(data.nominal, data.test_points, seeded())
+        assert (pickle.loads(pickle.dumps(fitted))(data.novel) == fitted(data.novel)).all()
+
+
+@pytest.mark.parametrize("score", [DensityRatio(), LowDensity()], ids=["ratio", "low"])
+@pytest.mark.parametrize(
+    ("nominal", "unlabelled"),
+    [
+        (np.zeros((1, 1)), np.zeros((1, 1))),
+        (np.ones((5, 2)), np.ones((3, 2))),
+        (np.zeros((2, 3)), np.ones((9, 3))),
+        (np.column_stack([np.arange(6.0), np.full(6, 7.0)]), np.column_stack([np.arange(4.0), np.full(4, 7.0)])),
+        (datasets.duplicates().nominal, datasets.duplicates().test_points),
+        (datasets.wide().nominal, datasets.wide().test_points),
+        (datasets.badly_scaled().nominal, datasets.badly_scaled().test_points),
+    ],
+    ids=["one point", "all equal", "two values", "constant column", "duplicates", "wide", "badly scaled"],
+)
+def test_degenerate_samples_have_finite_scores(
+    score: NoveltyScore, nominal: np.ndarray, unlabelled: np.ndarray
+) -> None:
+    found = score.fit(nominal, unlabelled, seeded())(np.vstack([nominal, unlabelled, unlabelled + 1]))
+    assert np.isfinite(found).all()
+
+
+def test_box_and_uniform_points(rng: np.random.Generator) -> None:
+    sample = rng.random((50, 3)) * [1.0, 10.0, 0.0] + 5
+    low, high = box_around(sample)
+    assert (low <= sample.min(axis=0)).all() and (high >= sample.max(axis=0)).all()
+    assert (low[2], high[2]) == (5.0, 5.0)
+    drawn = uniform_points((low, high), 4000, rng)
+    assert ((drawn >= low) & (drawn <= high)).all()
+    assert drawn.mean(axis=0) == pytest.approx((low + high) / 2, abs=0.1)
+    # Of uniform points the widened range is right on average.
+    ends = np.array([box_around(rng.random((20, 1))) for _ in range(4000)])[:, :, 0].mean(axis=0)
+    assert ends == pytest.approx([0, 1], abs=0.005)
+
+
+def test_split_leaves_nothing_out(rng: np.random.Generator) -> None:
+    X = np.arange(20.0)[:, None]
+    for share in (0.01, 0.3, 0.99):
+        first, second = split(X, share, rng)
+        assert len(first) >= 1 and len(second) >= 1
+        assert sorted(np.concatenate([first, second]).ravel()) == X.ravel().tolist()
+
+
+def test_held_out_scores_are_of_points_that_were_not_fitted() -> None:
+    data = datasets.blob(n=60)
+    first, second = held_out_scores(data.nominal, data.test_points, share=0.25, random_state=3)
+    assert (first.size, second.size) == (15, 30)
+    again = held_out_scores(data.nominal, data.test_points, share=0.25, random_state=np.random.default_rng(3))
+    assert (again[0] == first).all() and (again[1] == second).all()
+    assert (held_out_scores(data.nominal, data.test_points, share=0.25, random_state=4)[0] != first).any()
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: DensityRatio(0.0), "nominal_bandwidth"),
+        (lambda: DensityRatio(unlabelled_bandwidth=-1), "unlabelled_bandwidth"),
+        (lambda: LowDensity(float("nan")), "nominal_bandwidth"),
+        (lambda: DensityRatio(folds=1), "folds"),
+        (lambda: DensityRatio(limit=1), "limit"),
+        (lambda: DensityRatio(library="other"), "library"),  # type: ignore[arg-type]
+        (lambda: as_novelty_score("ratio"), "score"),
+        (lambda: as_novelty_score(LogisticRegression), "score"),
+        (lambda: as_novelty_score(StandardScaler()), "score"),
+        (lambda: generator("seed"), "random_state"),
+        (lambda: generator(-1), "random_state"),
+        (lambda: held_out_scores([[1.0]], [[1.0], [2.0]]), "nominal"),
+        (lambda: held_out_scores([[1.0], [2.0]], [[1.0, 2.0], [2.0, 3.0]]), "unlabelled"),
+        (lambda: held_out_scores([[1.0], [2.0]], [[1.0], [2.0]], share=1.0), "share"),
+        (lambda: KernelDensity(np.zeros((2, 2)), 1.0, np.ones(2)).log_density([[1.0]]), "Z"),
+    ],
+)
+def test_bad_input_is_named(call: Any, named: str) -> None:
+    with pytest.raises(InputError, match=f"^{named}:"):
+        call()
