@@ -8,7 +8,7 @@ import numpy as np
 
 from convexnovelty.validation import Array, points
 
-__all__ = ["FALLBACK_GAMMA", "mean_variance", "scale_gamma", "squared_distances", "squared_norms"]
+__all__ = ["FALLBACK_GAMMA", "column_variances", "mean_variance", "scale_gamma", "squared_distances", "squared_norms"]
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -21,16 +21,16 @@ BLOCK = 2**21  # numbers held at once while distances are computed again: 16 MB
 
 
 def scale_gamma(X: Any) -> float:
-    """gamma = 1 / (p * mean of the variances of the p columns), so that c X has gamma / c^2 for every c.
+    """gamma = 1 / (q * variance of the entries of the q columns that vary), so that c X has gamma / c^2 for every c.
 
-    The variances are of each column about its own mean, as a kernel of differences asks: a constant added to a
-    column changes nothing. (scikit-learn takes the variance of the flattened matrix, where a constant column with
-    a large value makes the kernel so wide that nothing is ever novel.) Points that are all equal have no scale:
-    for them gamma is 1.
+    On data whose columns all vary this is scikit-learn's ``"scale"``, to the digit. A constant column says nothing of
+    distances and is left out: counted in, a large one makes the kernel so wide that nothing is ever novel. Columns
+    that vary about means far apart still widen the kernel, so that such data are best centred first. Points that are
+    all equal have no scale: for them gamma is 1.
     """
     X = points(X, "X")
-    variance = mean_variance(X)
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else FALLBACK_GAMMA
+    varying = X[:, column_variances(X) > 0]
+    return 1.0 / (varying.shape[1] * float(varying.var())) if varying.size else FALLBACK_GAMMA
 
 
 def squared_distances(X: Array, Z: Array) -> Array:
@@ -61,8 +61,13 @@ def squared_norms(Z: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", Z, Z))
 
 
-def mean_variance(X: Array) -> float:
-    """The mean of the column variances; a column whose spread is only the rounding of its entries has variance 0."""
-    variances = np.var(X - X[0], axis=0)
+def column_variances(X: Array) -> Array:
+    """Variances of the columns; a column whose spread is only the rounding of its entries has variance 0."""
+    variances = np.asarray(np.var(X - X[0], axis=0))
     variances[variances <= (4.0 * EPS * np.abs(X[0])) ** 2] = 0.0
-    return float(variances.mean())
+    return variances
+
+
+def mean_variance(X: Array) -> float:
+    """The mean of the column variances."""
+    return float(column_variances(X).mean())

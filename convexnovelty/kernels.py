@@ -173,7 +173,7 @@ class Gaussian(Kernel):
         return np.ones(points(Z, "Z").shape[0])
 
     def fitted(self, X: Any) -> Gaussian:
-        """``gamma="scale"`` as 1 / (p * mean of the variances of the p columns), by :func:`scale_gamma`."""
+        """``gamma="scale"`` as 1 / (q * variance of the q columns that vary), by :func:`scale_gamma`."""
         return self if self.gamma != SCALE else Gaussian(scale_gamma(X))
 
 

