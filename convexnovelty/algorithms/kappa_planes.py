@@ -1,0 +1,176 @@
+r"""The largest :math:`\kappa` that every member of some moment sets grants, by cutting planes against their membership.
+
+.. math:: \max_{\kappa, a}\ \kappa \quad\text{s.t.}\quad \sum_i \sup_{(m,S)\in\mathcal U_i}
+    \sigma_i(m - m_i)'a + \kappa\sqrt{a'Sa}\ \le\ 1, \qquad e'a = 1 \ \text{or}\ Ga \ge 1.
+
+For a fixed :math:`\kappa` the program is convex in a. A master program with the worst members found so far bounds the
+least sum of losses from below, an adversary bounds it from above along the master's direction. A direction whose
+losses are below one grants a larger :math:`\kappa`, the root of a convex function of one variable, from which the
+search goes on (Dinkelbach's method): it ends where the master alone shows that no direction has losses below one. No
+counterpart is used, and CVXPY only to compile the memberships.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from convexnovelty.cones import Cones
+from convexnovelty.conic import ConicProgram
+from convexnovelty.errors import SolverError
+from convexnovelty.validation import Array
+
+__all__ = ["KappaPlanes", "Side", "largest_kappa"]
+
+Member = tuple[Array, Array]
+
+# Relative accuracy of kappa at which the search ends.
+TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Side:
+    """One uncertain class: its nominal moments, the ``sign`` of a in its loss, and ``attack(a, kappa)``, which returns
+    the member with the largest loss of the direction ``sign * a``."""
+
+    mean: Array
+    covariance: Array
+    sign: float
+    attack: Callable[[Array, float], Member]
+
+    def loss(self, a: Array, member: Member, kappa: float) -> float:
+        """The loss of a member along ``a``, less that of the nominal mean."""
+        mean, covariance = member
+        return self.sign * float((mean - self.mean) @ a) + kappa * float(np.sqrt(max(float(a @ covariance @ a), 0.0)))
+
+
+@dataclass(frozen=True)
+class KappaPlanes:
+    """The largest kappa, the direction ``a`` (p,) that grants it, the loss of each side there, and the rounds it took.
+
+    ``kappa`` is not positive where no direction separates the sets, and infinite where none has any variance."""
+
+    kappa: float
+    a: Array
+    losses: tuple[float, ...]
+    rounds: int
+
+
+def largest_kappa(
+    axes: Array, sides: Sequence[Side], *, equal: Array | None = None, least: Array | None = None, rounds: int = 500
+) -> KappaPlanes:
+    """Maximise kappa over directions in the span of ``axes`` (p, r), whose columns should make the program well scaled.
+
+    Parameters
+    ----------
+    sides : the uncertain classes.
+    equal : (p,) the vector e, if the direction is normalised by e'a = 1.
+    least : (k, p) the rows of G, if it is normalised by Ga >= 1.
+
+    Raises
+    ------
+    SolverError : the bounds did not meet in the given number of rounds, or a master program was not solved.
+    """
+    norm = (np.zeros((0, axes.shape[0])) if equal is None else equal[None, :]) @ axes
+    rows = (np.zeros((0, axes.shape[0])) if least is None else least) @ axes
+    unit = 1.0 / float(np.sqrt((np.vstack([norm, rows]) ** 2).sum(axis=1).max()))
+    master = _Master(unit * axes, unit * norm, unit * rows, sides)
+    best, kappa = (-math.inf, np.zeros(axes.shape[0])), 0.0
+    y = master.shortest()
+    for count in range(1, rounds + 1):
+        a = master.direction(y)
+        granted = _granted(master, a, max(kappa, TOLERANCE))
+        if granted > best[0]:
+            best, kappa = (granted, a), max(granted, 0.0)
+        if math.isinf(kappa):
+            return KappaPlanes(kappa, a, (0.0,) * len(sides), count)
+        bound, y = master.solve(kappa)
+        if bound >= 1 - TOLERANCE:
+            kappa, a = best
+            return KappaPlanes(
+                kappa, a, tuple(side.loss(a, side.attack(a, max(kappa, 0.0)), kappa) for side in sides), count
+            )
+        for i, side in enumerate(sides):
+            master.add(i, side.attack(master.direction(y), kappa))
+    raise SolverError(
+        f"cutting planes: kappa is at least {best[0]:.10g}, but no bound met it in {rounds} rounds", "user_limit"
+    )
+
+
+def _granted(master: _Master, a: Array, kappa: float) -> float:
+    """The kappa at which the worst losses along ``a`` add up to one, by Newton steps on a convex function."""
+    for _ in range(60):
+        shift, spread = 0.0, 0.0
+        for i, side in enumerate(master.sides):
+            member = side.attack(a, kappa)
+            master.add(i, member)
+            shift += side.loss(a, member, 0.0)
+            spread += side.loss(a, member, 1.0) - side.loss(a, member, 0.0)
+        following = (1 - shift) / spread if spread > 0 else math.copysign(math.inf, 1 - shift)
+        if not math.isfinite(following) or following <= 0 or abs(following - kappa) <= 1e-12 * following:
+            return following
+        kappa = following
+    return kappa
+
+
+class _Master:
+    """The cone program with the members found so far: variables y and one loss a side, a = axes @ y."""
+
+    def __init__(self, axes: Array, norm: Array, rows: Array, sides: Sequence[Side]) -> None:
+        self.axes, self.norm, self.rows, self.sides = axes, norm, rows, sides
+        self._members: list[tuple[int, Array, Array]] = []
+        for i, side in enumerate(sides):
+            self.add(i, (side.mean, side.covariance))
+
+    def direction(self, y: Array) -> Array:
+        """The direction a, at the length at which the normalisation is tight."""
+        reach = float((self.norm @ y)[0]) if len(self.norm) else float((self.rows @ y).min())
+        return np.asarray(self.axes @ y) / reach
+
+    def shortest(self) -> Array:
+        """The shortest y that meets the normalisation."""
+        size = self.axes.shape[1]
+        return self._minimiser(ConicProgram(np.zeros(size), *self._fixed(0), P=sp.csr_array(np.eye(size))))
+
+    def add(self, i: int, member: Member) -> None:
+        """Hold side i's loss above that of a member."""
+        mean, covariance = member
+        values, vectors = np.linalg.eigh(covariance)
+        root = np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ self.axes)
+        self._members.append((i, self.sides[i].sign * ((mean - self.sides[i].mean) @ self.axes), root))
+
+    def solve(self, kappa: float) -> tuple[float, Array]:
+        """The least sum of losses over the members, and the y that has it."""
+        size, count = self.axes.shape[1], len(self.sides)
+        fixed, b, cones = self._fixed(count)
+        blocks, sizes = [], []
+        for i, shift, root in self._members:
+            block = np.zeros((1 + len(root), size + count))
+            block[0, :size], block[0, size + i] = shift, -1.0
+            block[1:, :size] = -kappa * root
+            blocks.append(block)
+            sizes.append(len(block))
+        A = sp.csr_array(np.vstack([fixed.toarray(), *blocks]))
+        cones = Cones(zero=cones.zero, nonnegative=cones.nonnegative, second_order=tuple(sizes))
+        b = np.concatenate([b, np.zeros(A.shape[0] - b.size)])
+        x = self._minimiser(ConicProgram(np.concatenate([np.zeros(size), np.ones(count)]), A, b, cones))
+        return float(x[size:].sum()), x[:size]
+
+    def _fixed(self, more: int) -> tuple[sp.csr_array, Array, Cones]:
+        matrix = np.vstack([self.norm, -self.rows])
+        b = np.concatenate([np.ones(len(self.norm)), -np.ones(len(self.rows))])
+        padded = sp.csr_array(np.hstack([matrix, np.zeros((len(matrix), more))]))
+        return padded, b, Cones(zero=len(self.norm), nonnegative=len(self.rows))
+
+    def _minimiser(self, program: ConicProgram) -> Array:
+        status = ""
+        for tolerance in (1e-10, 1e-9, 1e-8):
+            found = program.solve(tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance, max_iter=200)
+            status = found.status
+            if status == "Solved":
+                return found.x
+        raise SolverError(f"cutting planes: the master program was not solved (status {status})", status)

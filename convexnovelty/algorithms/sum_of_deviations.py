@@ -1,0 +1,148 @@
+r"""The direction with the least sum of two standard deviations: one scalar equation instead of a cone program.
+
+.. math:: \frac1{\kappa_*} = \min_a \sqrt{a'C_xa} + \sqrt{a'C_ya} \quad\text{s.t.}\quad a'd = 1.
+
+Stationarity says :math:`a \sim (C_x + tC_y)^{-1}d` with :math:`t = \sqrt{a'C_xa}/\sqrt{a'C_ya}`. In axes in which
+:math:`C_x = \mathrm{diag}(\mu)` and :math:`C_y = \mathrm{diag}(\nu)` with :math:`\mu + \nu = 1`, and d has the
+coordinates :math:`\delta`, this is the root of a function of t alone,
+
+.. math:: g(t) = \sum_i \delta_i^2\,\frac{\mu_i - \nu_i t^2}{(\mu_i + \nu_i t)^2}
+    \sim \frac{d}{d\theta}\,\kappa^2(\theta), \qquad
+    \kappa^2(\theta) = \sum_i \delta_i^2\Big/\Big(\frac{\mu_i}{\theta} + \frac{\nu_i}{1 - \theta}\Big), \quad
+    \theta = \frac t{1 + t},
+
+the derivative of a concave function whose maximum is :math:`\kappa_*^2`, so that the root is unique, or lies at an
+end: t = 0 where the first covariance vanishes along the best direction, infinity where the second does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from convexnovelty.covariances import spectrum
+from convexnovelty.errors import InputError
+from convexnovelty.moments import Moments
+from convexnovelty.validation import Array, symmetric, vector
+
+__all__ = ["Axes", "Direction", "sum_of_deviations"]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Columns of ``matrix`` (p, r) in which both covariances are diagonal and add up to the identity, the variances
+    ``first`` and ``second`` (r,) along them, and ``inverse`` (r, p), which takes a vector to its coordinates."""
+
+    matrix: Array
+    inverse: Array
+    first: Array
+    second: Array
+
+    @classmethod
+    def of(cls, first: Array, second: Array) -> Axes:
+        """The common axes of two covariances of shape (p, p), on the range of their sum."""
+        pooled = first + second
+        scale, sigma, rows = spectrum(pooled)
+        divisor = np.where(scale > 0, scale, 1.0)
+        white = (rows / sigma[:, None] / divisor).T * (scale > 0)[:, None]
+        mu, vectors = np.linalg.eigh(_sandwich(white, first))
+        matrix = white @ vectors
+        # Each share is measured by itself: 1 - mu would lose the digits of a share near zero.
+        nu = np.einsum("ij,ij->j", matrix, second @ matrix)
+        noise = 8.0 * mu.size * np.finfo(float).eps
+        mu, nu = np.where(mu < noise, 0.0, mu), np.where(nu < noise, 0.0, nu)
+        return cls(matrix, matrix.T @ pooled, mu, nu)
+
+
+@dataclass(frozen=True)
+class Direction:
+    """The minimiser ``a`` (p,) with a'd = 1, the two standard deviations along it, their ratio ``t``, and
+    ``kappa`` = 1 / (their sum), infinite where d leaves the range of both covariances."""
+
+    a: Array
+    first: float
+    second: float
+    t: float
+
+    @property
+    def value(self) -> float:
+        """The sum of the deviations."""
+        return self.first + self.second
+
+    @property
+    def kappa(self) -> float:
+        """The reciprocal of the sum."""
+        return 1.0 / self.value if self.value > 0 else math.inf
+
+
+def sum_of_deviations(first: Array, second: Array, difference: Array) -> Direction:
+    """Minimise the sum of the standard deviations of two covariances over the directions with a'd = 1.
+
+    Parameters
+    ----------
+    first, second : (p, p) symmetric and positive semidefinite; singular is fine.
+    difference : (p,) the vector d.
+
+    Raises
+    ------
+    InputError for d = 0, IndefiniteError for a matrix that is no covariance.
+    """
+    d = vector(difference, "difference")
+    first, second = symmetric(first, "first", d.size), symmetric(second, "second", d.size)
+    if not d.any():
+        raise InputError("difference: the zero vector was found; give two different means")
+    outside = Moments(np.zeros(d.size), first + second).null_direction(d)
+    if outside is not None:
+        # Neither class varies along this direction, so it tells them apart for certain.
+        return Direction(outside / (d @ outside), 0.0, 0.0, math.nan)
+    axes = Axes.of(first, second)
+    delta = axes.matrix.T @ d
+    t = _ratio(axes.first, axes.second, delta**2)
+    weights = _weights(axes.first, axes.second, t)
+    kappa_squared = float(weights @ delta**2)
+    y = weights * delta / kappa_squared
+    first_deviation, second_deviation = (float(np.sqrt(v @ y**2)) for v in (axes.first, axes.second))
+    return Direction(axes.matrix @ y, first_deviation, second_deviation, t)
+
+
+def _sandwich(axes: Array, matrix: Array) -> Array:
+    product = axes.T @ matrix @ axes
+    return np.asarray((product + product.T) / 2)
+
+
+def _ratio(mu: Array, nu: Array, squares: Array) -> float:
+    """The root t of g; zero or infinite where the maximum of the concave function is at an end."""
+    from scipy.optimize import brentq
+
+    mu, nu, squares = (part[squares > 0] for part in (mu, nu, squares))
+    with np.errstate(divide="ignore"):
+        at_zero = (squares[mu > 0] / mu[mu > 0]).sum() - (squares[mu == 0] / nu[mu == 0]).sum()
+        at_infinity = (squares[nu == 0] / mu[nu == 0]).sum() - (squares[nu > 0] / nu[nu > 0]).sum()
+        if at_zero <= 0:
+            return 0.0
+        if at_infinity >= 0:
+            return math.inf
+        # Each term changes its sign at the root of mu/nu, so the root of the sum lies between the smallest and the
+        # largest of these.
+        ends = 0.5 * (np.log(mu) - np.log(nu))
+
+    def derivative(log_t: float) -> float:
+        t = math.exp(log_t)
+        return float((squares * (mu - nu * t * t) / (mu + nu * t) ** 2).sum())
+
+    low, high = max(float(ends.min()), -100.0), min(float(ends.max()), 100.0)
+    if high - low <= 1e-15 or derivative(low) <= 0:
+        return math.exp(low)
+    if derivative(high) >= 0:
+        return math.exp(high)
+    return math.exp(brentq(derivative, low, high, xtol=1e-15, rtol=8.9e-16))
+
+
+def _weights(mu: Array, nu: Array, t: float) -> Array:
+    """1 / (mu / theta + nu / (1 - theta)), with its limits at the ends of the interval."""
+    if t == 0.0 or math.isinf(t):
+        silent, other = (mu, nu) if t == 0.0 else (nu, mu)
+        return np.where(silent == 0, 1.0 / np.where(other > 0, other, 1.0), 0.0)
+    return np.asarray(t / (1.0 + t) / (mu + nu * t))

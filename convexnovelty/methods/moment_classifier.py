@@ -1,0 +1,1225 @@
+r"""The moment classifier: positive points, and a negative class of which mean and covariance are all that is known.
+
+Leclère, Grave and El Ghaoui (2016). Ordinary points are the positive ones, :math:`w'x \ge b`. The negative class has
+the paper's :math:`\bar x` and :math:`\Sigma` in ``negative_moments``; :math:`\nu` and :math:`\rho` of its robust
+version are the radii of a mean ellipsoid and of a ball of covariances, and ``slack_penalty`` is the factor
+:math:`1/(\nu n)` of the sum of the slacks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from convexnovelty import datasets, kernels, tails
+from convexnovelty._lazy import cp
+from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
+from convexnovelty.algorithms.kappa_planes import Side, largest_kappa
+from convexnovelty.algorithms.level_search import crossing
+from convexnovelty.algorithms.min_norm_point import min_norm_point
+from convexnovelty.algorithms.smo import smo
+from convexnovelty.chance import adversary_of, family, is_nominal, is_separate, not_small, shift
+from convexnovelty.declare import Claim, Instance, Method
+from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
+from convexnovelty.factor_model import factor_model
+from convexnovelty.features import KernelFeatures, LinearFeatures
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.methods import one_class_svm
+from convexnovelty.metric_frame import MetricFrame, worst_moments
+from convexnovelty.moments import Moments
+from convexnovelty.regions import Guarantee, HalfSpace
+from convexnovelty.uncertainty import (
+    Adversary,
+    FrobeniusBall,
+    MeanEllipsoid,
+    MomentSet,
+    Product,
+    UncertaintySet,
+    as_moment_set,
+    support,
+    worst_loss,
+)
+from convexnovelty.validation import Array, fraction, positive
+from convexnovelty.whitened_kernels import whitened
+from convexnovelty.whitening import Whitening, as_points
+
+METHOD = Method(
+    "moment_classifier",
+    title="Moment-based imbalanced binary classifier",
+    source="Leclère, Grave and El Ghaoui (2016)",
+    summary=(
+        "Holds the positive points and rejects as much as possible of every distribution with the negatives' moments."
+    ),
+    takes="moments",
+    letters=("F1", "F2", "F3", "F4", "F5"),
+)
+
+
+Slack = float | None
+Set = UncertaintySet | None
+Tail = tails.Tail | None
+
+
+# -- what several nodes share -----------------------------------------------------------------------------------------
+
+
+def _points(positives: Any, moments: Moments) -> Any:
+    if not isinstance(moments, Moments):
+        raise InputError(
+            f"negative_moments: {type(moments).__name__} was found; give cn.Moments, for example "
+            f"cn.Moments.estimate(negatives)"
+        )
+    return as_points(positives, "positives", moments.dimension)
+
+
+def _penalty(value: Any, name: str) -> float:
+    return positive(value, name)
+
+
+def _joint(uncertainty: Set = None, slack_penalty: Slack = None) -> str | None:
+    if slack_penalty is None and not is_separate(as_moment_set(uncertainty)):
+        return f"kappa enters the counterpart of {uncertainty!r} as more than a factor of the deviation"
+    return None
+
+
+def _once(around: bool = False) -> str | None:
+    return "it knows nothing of the set, so it is checked on the method's own instances" if around else None
+
+
+def _soft(slack_penalty: Slack = None) -> str | None:
+    return None if slack_penalty is None else "the margin is hard only without a slack_penalty"
+
+
+def _hard(slack_penalty: Slack = None) -> str | None:
+    return "a hard margin has no slacks" if slack_penalty is None else None
+
+
+def _metric(positives: Any, negative_moments: Moments, uncertainty: Set = None) -> Whitening:
+    found = worst_moments(negative_moments, as_moment_set(uncertainty))
+    if found is None:
+        raise InputError(f"uncertainty: {_no_metric(positives, negative_moments, uncertainty)}; use the program")
+    return Whitening(found)
+
+
+def _no_metric(positives: Any, negative_moments: Moments, uncertainty: Set = None) -> str | None:
+    recipe = as_moment_set(uncertainty)
+    found = worst_moments(negative_moments, recipe)
+    if found is None:
+        return f"{uncertainty!r} has no worst covariance that serves every direction, so there is no metric"
+    if shift(recipe) is None:
+        return f"the worst loss over {uncertainty!r} is no multiple of its deviation"
+    if Whitening(found).outside(positives):
+        return "the covariance is singular and some positive point lies off its range, so that it has no whitened image"
+    return None
+
+
+def _guarantee(uncertainty: MomentSet, tail: tails.Tail, kappa: float, rejected: int, count: int) -> Guarantee:
+    claim = family(tail, is_nominal(uncertainty), repr(uncertainty))
+    bound = 1.0 if kappa <= 0 else tail.bound(kappa) if math.isfinite(kappa) else 0.0
+    lost = f"; {rejected} of {count} positive points are rejected" if rejected else ""
+    return Guarantee(f"P(negative accepted) <= {bound:.6g} for {claim}{lost}", bound=bound, claim=claim)
+
+
+def _read(
+    positives: Any,
+    moments: Moments,
+    uncertainty: MomentSet,
+    tail: tails.Tail,
+    w: Array,
+    margin: float,
+    kappa: float,
+    **more: Any,
+) -> Reading:
+    """The region w'x >= b, where b exceeds w'm by ``margin``, and the bound at the number ``kappa`` of deviations."""
+    b = float(w @ moments.mean) + margin
+    scores = np.asarray(positives @ w)
+    rejected = int((scores - b < -1e-6 * max(abs(margin), np.finfo(float).tiny)).sum())
+    return Reading(
+        HalfSpace(w, b, scale=abs(margin) or None),
+        _guarantee(uncertainty, tail, kappa, rejected, positives.shape[0]),
+        letters={"b": b, "kappa": kappa, **more},
+    )
+
+
+def _kappa(margin: float, deviation: float, uncertainty: MomentSet) -> float:
+    """How many deviations the boundary is beyond the worst mean; infinite along a direction without variance."""
+    if deviation <= 0:
+        return math.inf if margin > 0 else 0.0
+    return margin / deviation - (shift(uncertainty) or 0.0)
+
+
+def _inseparable(uncertainty: MomentSet) -> InfeasibleError:
+    means = "its mean" if is_nominal(uncertainty) else f"a mean of {uncertainty!r}"
+    return InfeasibleError(
+        f"negative_moments: {means} lies in the convex hull of the positive points, so no half-space that holds them "
+        "all has a worst-case probability of accepting a negative below 1; give a slack_penalty",
+        limit=0.0,
+    )
+
+
+# -- the programs -----------------------------------------------------------------------------------------------------
+
+
+def moment_classifier(
+    positives: Any,
+    negative_moments: Moments,
+    slack_penalty: Slack = None,
+    uncertainty: Set = None,
+    tail: Tail = None,
+    mean_penalty: Slack = None,
+) -> Formulation:
+    r"""The half-space of positive points that is least likely to accept a negative, whatever the distribution.
+
+    Parameters
+    ----------
+    positives : (n, p) ordinary points, dense or scipy sparse; sparse points are never expanded.
+    negative_moments : mean and covariance of the negative class, in any representation.
+    slack_penalty : the factor of the sum of the slacks, the paper's 1/(nu n); None for a hard margin, which holds every
+        positive point.
+    uncertainty : a set of means, of covariances or of both around the negative moments; None takes them as exact.
+    tail : what is known of the negatives besides their moments; Chebyshev (nothing) by default.
+    mean_penalty : the factor of the slack of the negative mean, the paper's 1/nu^- of formulation 9; None keeps the
+        mean outside by the full margin.
+
+    Returns
+    -------
+    A formulation of :math:`\min w'\Sigma w + C\sum\xi_i` with :math:`(x_i-\bar x)'w \ge 1-\xi_i`. Penalties and radii
+    can be set without compiling again. Its region is :math:`w'x \ge b`, its guarantee bounds the probability of
+    accepting a negative: v/(1+v) at the optimum v of a hard margin with exact moments.
+
+    Raises
+    ------
+    InfeasibleError : a hard margin, and the negative mean in the convex hull of the positive points.
+
+    Examples
+    --------
+    >>> import convexnovelty as cn, numpy as np
+    >>> negatives = cn.Moments([0.0, 0.0], np.eye(2))
+    >>> solution = cn.moment_classifier(np.array([[3.0, 1.0], [3.0, -1.0], [4.0, 0.0]]), negatives).solve()
+    >>> round(solution.objective, 6), round(solution.guarantee.bound, 6)  # 1/9 and (1/9)/(1 + 1/9)
+    (0.111111, 0.1)
+    """
+    if _joint(uncertainty, slack_penalty) is not None:
+        return kappa_search(positives, negative_moments, slack_penalty, uncertainty, tail)
+    if mean_penalty is not None:
+        return with_offset(positives, negative_moments, slack_penalty, uncertainty, tail, mean_penalty)
+    return margins(positives, negative_moments, slack_penalty, uncertainty, tail)
+
+
+@METHOD.node(
+    "margins",
+    source="equations 4, 7 and 10 (10a is a minimum)",
+    latex=(
+        r"\min_{w,\xi\ge0}\ \sup_\Sigma w'\Sigma w+\tfrac1{\nu n}\sum_i\xi_i\quad\text{s.t.}\quad(x_i-\bar "
+        r"x)'w\ge1-\xi_i"
+    ),
+    condition=_joint,
+)
+def margins(
+    positives: Any, negative_moments: Moments, slack_penalty: Slack = None, uncertainty: Set = None, tail: Tail = None
+) -> Formulation:
+    """The variance of the negative class along w, where the positive points lie a distance of one beyond its mean."""
+    return _program(positives, negative_moments, slack_penalty, None, uncertainty, tail, offset=False)
+
+
+@METHOD.node(
+    "with_offset",
+    source="equations 3, 7 and 9 (9c has the slack with a minus sign)",
+    latex=(
+        r"\min_{w,b,\xi\ge0,\eta\ge0}\ \sup_\Sigma w'\Sigma "
+        r"w+\tfrac1{\nu^+n}\sum_i\xi_i+\tfrac\eta{\nu^-}\quad\text{s.t.}\quad b-\bar x'w\ge1-\eta,\ x_i'w-b\ge-\xi_i"
+    ),
+    condition=lambda uncertainty=None, slack_penalty=None, around=False: (
+        _once(around) or _joint(uncertainty, slack_penalty)
+    ),
+)
+def with_offset(
+    positives: Any,
+    negative_moments: Moments,
+    slack_penalty: Slack = None,
+    uncertainty: Set = None,
+    tail: Tail = None,
+    mean_penalty: Slack = None,
+) -> Formulation:
+    """The same with the offset as a variable, here c = b - m'w, and a slack for the mean m if it has a price."""
+    return _program(positives, negative_moments, slack_penalty, mean_penalty, uncertainty, tail, offset=True)
+
+
+def _program(
+    positives: Any,
+    moments: Moments,
+    slack_penalty: Slack,
+    mean_penalty: float | None,
+    uncertainty: Set,
+    tail: Tail,
+    *,
+    offset: bool,
+    letters_read: dict[str, Any] | None = None,
+) -> Formulation:
+    tail, recipe, X = tails.as_tail(tail), as_moment_set(uncertainty), _points(positives, moments)
+    if (refusal := _joint(uncertainty, slack_penalty)) is not None:
+        raise InputError(f"uncertainty: {refusal}; use moment_classifier, which then searches for kappa")
+    price = None if slack_penalty is None else Tunable("slack_penalty", slack_penalty, _penalty)
+    mean_price = None if mean_penalty is None else Tunable("mean_penalty", mean_penalty, _penalty)
+    frame = MetricFrame(X, moments, recipe, None if price is None else price.value)
+    robust = recipe.tunable().centred(moments)
+    variance, constraints, extra = frame.variance(robust, recipe)
+    objective = variance
+    margin, more = frame.margins()
+    constraints = [*constraints, *more]
+    letters: dict[str, Any] = {"w": frame.w, **extra}
+    if shift(recipe) is None:
+        # Where the worst mean does not depend on kappa it is subtracted here; a nu only enters the bound (remark 4).
+        separate = isinstance(robust, Product) and not robust.means.uses_covariance
+        reach = support(robust.means, frame.posed) if separate else worst_loss(robust, frame.posed, 0.0)
+        letters["e"] = e = cp.Variable(name="e")
+        constraints += [frame.scale * (reach.value - moments.mean @ frame.posed) <= e, *reach.constraints]
+        margin = margin - e
+    elif isinstance(robust, Product):
+        _ = robust.means.deviations
+    slack: Any = 0.0
+    if price is not None:
+        letters["xi"] = slack = cp.Variable(X.shape[0], nonneg=True, name="xi")
+        objective = objective + price.parameter(lambda value: value / frame.unit, nonneg=True) * cp.sum(slack)
+    if offset:
+        letters["c"] = c = cp.Variable(name="c")
+        constraints.append(margin - c >= -slack)
+        if mean_price is not None:
+            letters["eta"] = eta = cp.Variable(nonneg=True, name="eta")
+            objective = objective + mean_price.parameter(lambda value: value / frame.unit, nonneg=True) * eta
+            constraints.append(c >= 1 - eta)
+        else:
+            constraints.append(c >= 1)
+    else:
+        constraints.append(margin >= 1 - slack)
+
+    def current() -> MomentSet:
+        changed: MomentSet = recipe.replaced(**robust.numbers()) if robust.numbers() else recipe
+        return changed
+
+    def read(values: Any) -> Reading:
+        deviation = math.sqrt(max(frame.unit * float(np.asarray(variance.value)), 0.0))
+        distance = float(values.get("c", 1.0))
+        kappa = _kappa(distance, deviation, current())
+        return _read(
+            X,
+            moments,
+            current(),
+            tail,
+            values["w"],
+            distance + float(values.get("e", 0.0)),
+            kappa,
+            **(letters_read or {}),
+        )
+
+    def suspect() -> InfeasibleError | None:
+        if price is not None or _no_metric(X, moments, current()) is not None:
+            return None
+        rows = _metric(X, moments, current()).coordinates(X)
+        return _inseparable(current()) if min_norm_point(rows).distance <= 1e-9 * np.abs(rows).max() else None
+
+    return Formulation(
+        cp.Problem(cp.Minimize(objective), constraints),
+        letters,
+        objective_unit=frame.unit,
+        read=read,
+        tunables={t.name: t for t in (price, mean_price) if t is not None} | robust.tunables(),
+        diagnose=lambda: _inseparable(current()),
+        suspect=suspect,
+    )
+
+
+@METHOD.node(
+    "kappa_search",
+    source="equation 5 at a fixed probability, and a search for the largest kappa",
+    latex=(
+        r"\max\Big\{\kappa:\ \min_w\ \sup_{(\bar x,\Sigma)\in\mathcal Q}\big(\bar x'w+\kappa\sqrt{w'\Sigma "
+        r"w}\big)-\min_ix_i'w\le0\Big\}"
+    ),
+    condition=lambda slack_penalty=None, negative_moments=None: _soft(slack_penalty) or _not_dense(negative_moments),
+)
+def kappa_search(
+    positives: Any, negative_moments: Moments, slack_penalty: Slack = None, uncertainty: Set = None, tail: Tail = None
+) -> Formulation:
+    """The robust chance constraint and a hard margin at a kappa that is a parameter of one compiled problem."""
+    if slack_penalty is not None:
+        raise InputError(f"slack_penalty: {slack_penalty!r} was found; a search for kappa has a hard margin, give None")
+    tail, recipe, X = tails.as_tail(tail), as_moment_set(uncertainty), _points(positives, negative_moments)
+    frame = MetricFrame(X, negative_moments, recipe, None)
+    robust = recipe.tunable().centred(negative_moments)
+    kappa = cp.Parameter(nonneg=True, value=1.0, name="kappa")
+    # At the kappa that is sought the loss is one; the remainder makes the optimal value 1 / kappa^2 there.
+    remainder = cp.Parameter(value=0.0, name="remainder")
+    loss = cp.Variable(name="loss")
+    worst = worst_loss(robust, frame.posed, kappa)
+    margin, more = frame.margins()
+    constraints = [
+        frame.scale * (worst.value - negative_moments.mean @ frame.posed) <= loss,
+        margin >= 1,
+        *worst.constraints,
+        *more,
+    ]
+    found = {"kappa": 1.0}
+
+    def current() -> MomentSet:
+        changed: MomentSet = recipe.replaced(**robust.numbers()) if robust.numbers() else recipe
+        return changed
+
+    def search(value: Callable[[], float]) -> None:
+        def level(candidate: float) -> float:
+            kappa.value = candidate
+            return value() - 1
+
+        remainder.value = 0.0
+        found["kappa"] = crossing(level, at := float(kappa.value))  # type: ignore[arg-type]
+        if found["kappa"] < 0:
+            raise _inseparable(current())
+        if math.isfinite(found["kappa"]):
+            at = found["kappa"]
+        kappa.value = at
+        remainder.value = (at + (shift(current()) or 0.0)) ** -2 - 1
+
+    def read(values: Any) -> Reading:
+        return _read(X, negative_moments, current(), tail, values["w"], float(values["loss"]), found["kappa"])
+
+    return Formulation(
+        cp.Problem(cp.Minimize(loss + remainder), constraints),
+        {"w": frame.w, "loss": loss},
+        read=read,
+        tunables=robust.tunables(),
+        search=search,
+        diagnose=lambda: _inseparable(current()),
+    )
+
+
+def _not_dense(negative_moments: Moments | None) -> str | None:
+    if negative_moments is None or negative_moments.representation == "dense":
+        return None
+    return "the counterparts of sets are written for dense moments"
+
+
+# -- the dual, and algorithms for it ----------------------------------------------------------------------------------
+
+
+def _solution(
+    positives: Any,
+    moments: Moments,
+    uncertainty: Set,
+    tail: Tail,
+    objective: float,
+    w: Array,
+    deviation: float,
+    how: str,
+    *,
+    margin: float = 1.0,
+    iterations: int = 0,
+    **letters: Any,
+) -> Solution:
+    recipe = as_moment_set(uncertainty)
+    reading = _read(positives, moments, recipe, tails.as_tail(tail), w, margin, _kappa(margin, deviation, recipe))
+    return Solution(
+        objective,
+        {"w": w, **letters, **reading.letters},
+        reading.region,
+        reading.guarantee,
+        solver=how,
+        iterations=iterations,
+    )
+
+
+def _from_multipliers(
+    positives: Any,
+    moments: Moments,
+    uncertainty: Set,
+    tail: Tail,
+    slack_penalty: Slack,
+    beta: Array,
+    how: str,
+    iterations: int = 0,
+) -> Solution:
+    r""":math:`w = \tfrac12\Sigma^{-1}\sum_i\beta_i(x_i-\bar x)`, and the outlier fraction that the penalty stands for."""
+    metric = _metric(positives, moments, uncertainty)
+    pull = np.asarray(positives.T @ beta) - beta.sum() * moments.mean
+    w = metric.solve(pull) / 2
+    variance = max(float(w @ pull) / 2, 0.0)
+    objective = float(beta.sum()) - variance
+    letters: dict[str, Any] = {"beta": beta}
+    if slack_penalty is not None:
+        scores = np.asarray(positives @ w) - moments.mean @ w
+        letters["xi"] = np.maximum(1 - scores, 0.0)
+        letters["outlier_fraction"] = float(beta.sum()) / (slack_penalty * positives.shape[0])
+    return _solution(
+        positives, moments, uncertainty, tail, objective, w, math.sqrt(variance), how, iterations=iterations, **letters
+    )
+
+
+@METHOD.node(
+    "dual",
+    source="Lagrangian dual of equation 10; without upper bounds that of equation 4",
+    latex=(
+        r"\max_\beta\ \sum_i\beta_i-\tfrac14\beta'G\beta\quad\text{s.t.}\quad0\le\beta_i\le\tfrac1{\nu n},\qquad "
+        r"G_{ij}=(x_i-\bar x)'\Sigma^{-1}(x_j-\bar x)"
+    ),
+    condition=lambda positives, negative_moments, uncertainty=None, around=False: (
+        _once(around) or _no_metric(positives, negative_moments, uncertainty)
+    ),
+)
+def dual(
+    positives: Any, negative_moments: Moments, slack_penalty: Slack = None, uncertainty: Set = None, tail: Tail = None
+) -> Formulation:
+    """Box constraints and no equality, since the offset is bound to the negative mean."""
+    X = _points(positives, negative_moments)
+    price = None if slack_penalty is None else Tunable("slack_penalty", slack_penalty, _penalty)
+    gram = _metric(X, negative_moments, uncertainty).inner(X)
+    factor = _factor_of(gram)
+    middle = factor.mean(axis=0)
+    unit = 1 / max(float(middle @ middle), 1e-300)
+    if price is not None:
+        unit = min(unit, price.value * X.shape[0])
+    beta = cp.Variable(X.shape[0], nonneg=True, name="beta")
+    constraints = [] if price is None else [beta <= price.parameter(lambda value: value / unit, nonneg=True)]
+    objective = cp.sum(beta) - cp.sum_squares((0.5 * math.sqrt(unit) * factor.T) @ beta)
+
+    def read(values: Any) -> Reading:
+        penalty = None if price is None else price.value
+        made = _from_multipliers(X, negative_moments, uncertainty, tail, penalty, values["beta"], "dual")
+        letters = {name: value for name, value in made.values.items() if name != "beta"}
+        return Reading(made.region, made.guarantee, letters=letters)
+
+    return Formulation(
+        cp.Problem(cp.Maximize(objective), constraints),
+        {"beta": Quantity(beta, unit)},
+        objective_unit=unit,
+        read=read,
+        tunables={} if price is None else {"slack_penalty": price},
+        suspect=lambda: _inseparable(as_moment_set(uncertainty)) if price is None else None,
+    )
+
+
+def _factor_of(gram: Array) -> Array:
+    """Rows whose inner products are the Gram matrix, on its numerical range."""
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    kept = values > 1e-14 * values.size * values[-1]
+    factor: Array = vectors[:, kept] * np.sqrt(values[kept])
+    return factor
+
+
+@METHOD.node(
+    "coordinate_descent",
+    kind="algorithm",
+    source="dual of equation 10, coordinate by coordinate",
+    latex=r"\beta_i\leftarrow\min\Big(\max\Big(\beta_i+\frac{2-(G\beta)_i}{G_{ii}},0\Big),\tfrac1{\nu n}\Big)",
+    condition=_no_metric,
+)
+def coordinate_descent(
+    positives: Any, negative_moments: Moments, slack_penalty: Slack = None, uncertainty: Set = None, tail: Tail = None
+) -> Solution:
+    """The dual without a solver: single coordinates, each moved to its best value in the box, and Newton steps.
+
+    The covariance is met through inner products alone: with low rank plus a diagonal they are Woodbury's.
+    """
+    X = _points(positives, negative_moments)
+    upper = np.inf if slack_penalty is None else _penalty(slack_penalty, "slack_penalty")
+    gram = _metric(X, negative_moments, uncertainty).inner(X)
+    try:
+        result = smo((gram + gram.T) / 4, -np.ones(X.shape[0]), upper=upper, equality=False)
+    except UnboundedError as error:
+        raise _inseparable(as_moment_set(uncertainty)) from error
+    return _from_multipliers(
+        X,
+        negative_moments,
+        uncertainty,
+        tail,
+        slack_penalty,
+        result.multipliers,
+        "coordinate descent",
+        result.iterations,
+    )
+
+
+@METHOD.node(
+    "projection",
+    kind="algorithm",
+    source="annex A",
+    latex=(
+        r"w=\frac{\Sigma^{-1}(p-\bar x)}{\delta^2},\quad v=\frac1{\delta^2},\qquad "
+        r"p=\arg\min_{p\in\mathrm{conv}\{x_i\}}(p-\bar x)'\Sigma^{-1}(p-\bar x)=:\delta^2"
+    ),
+    condition=lambda positives, negative_moments, slack_penalty=None, uncertainty=None: (
+        _soft(slack_penalty) or _no_metric(positives, negative_moments, uncertainty)
+    ),
+)
+def projection(
+    positives: Any, negative_moments: Moments, slack_penalty: Slack = None, uncertainty: Set = None, tail: Tail = None
+) -> Solution:
+    """The negative mean projected on the hull of the positive points, in the metric of the inverse covariance."""
+    X = _points(positives, negative_moments)
+    metric = _metric(X, negative_moments, uncertainty)
+    rows = _factor_of(metric.inner(X)) if metric.structured else metric.coordinates(X)
+    found = min_norm_point(rows)
+    squared = found.distance**2
+    if squared <= 1e-18 * float((rows**2).sum(axis=1).max()):
+        raise _inseparable(as_moment_set(uncertainty))
+    weights = found.weights
+    w = metric.solve(np.asarray(X.T @ weights) - negative_moments.mean) / squared
+    return _solution(
+        X,
+        negative_moments,
+        uncertainty,
+        tail,
+        1 / squared,
+        w,
+        found.distance / squared,
+        "Wolfe's algorithm",
+        iterations=found.iterations,
+        weights=weights,
+    )
+
+
+@METHOD.node(
+    "nu_machine",
+    kind="algorithm",
+    source="section 2.2 and after equation 10: a one-class machine on whitened points",
+    latex=(
+        r"\hat x_i=\Sigma^{-1/2}(x_i-\bar x),\quad\nu=\frac{\sum_i\beta_i}{nC},\quad\rho=\frac2{\sum_i\beta_i},\quad "
+        r"w=\Sigma^{-1/2}\frac u\rho,\quad C=\frac2{\nu n\rho}"
+    ),
+    condition=lambda positives, negative_moments, uncertainty=None, around=False: (
+        _once(around) or _no_metric(positives, negative_moments, uncertainty)
+    ),
+)
+def nu_machine(
+    positives: Any, negative_moments: Moments, slack_penalty: Slack = None, uncertainty: Set = None, tail: Tail = None
+) -> Solution:
+    r"""The one-class machine on the whitened points, at the outlier fraction that the penalty amounts to.
+
+    Its primal value is :math:`\tfrac{\rho^2}2v-\rho` for the optimum v here, in which rho is 2 over the sum of the
+    multipliers; where the machine's offset is an interval, so is the penalty that the fraction stands for.
+    """
+    X = _points(positives, negative_moments)
+    metric = _metric(X, negative_moments, uncertainty)
+    beta = coordinate_descent(X, negative_moments, slack_penalty, uncertainty, tail).values["beta"]
+    n, rho = X.shape[0], 2 / float(beta.sum())
+    nu = 0.5 / n if slack_penalty is None else min(1.0, 1 / (rho * n * slack_penalty) * 2)
+    features = LinearFeatures(metric.coordinates(X))
+    machine = one_class_svm.dual(features, nu).solve()
+    u = np.asarray(features.training).T @ machine.values["alpha"]
+    squared = float(u @ u)
+    if slack_penalty is None:
+        rho = squared
+    objective = 2 * (rho - machine.objective) / rho**2
+    # u is a combination of whitened points, so that w is the same combination of solutions with the covariance.
+    pull = np.asarray(X.T @ machine.values["alpha"]) - negative_moments.mean
+    w = metric.solve(pull) / rho
+    return _solution(
+        X,
+        negative_moments,
+        uncertainty,
+        tail,
+        objective,
+        w,
+        math.sqrt(squared) / rho,
+        "one-class machine",
+        nu=nu,
+        rho=rho,
+    )
+
+
+def penalty_of(outlier_fraction: float, positives: Any, negative_moments: Moments, uncertainty: Set = None) -> float:
+    r"""The slack penalty C at which the classifier is the one-class machine with this outlier fraction.
+
+    .. math:: C = \frac2{\nu n\rho}
+
+    with the offset rho of the machine on the whitened points; where that is an interval, its lower end.
+
+    Parameters
+    ----------
+    outlier_fraction : nu in (0, 1].
+    positives, negative_moments, uncertainty : as for :func:`moment_classifier`.
+
+    Raises
+    ------
+    InputError : the offset is not positive, which no penalty corresponds to.
+    """
+    nu = fraction(outlier_fraction, "outlier_fraction", one=True)
+    X = _points(positives, negative_moments)
+    features = LinearFeatures(_metric(X, negative_moments, uncertainty).coordinates(X))
+    offset = one_class_svm.sequential(features, nu).region.offset  # type: ignore[union-attr]
+    if offset <= 0:
+        raise InputError(
+            f"outlier_fraction: {nu:.6g} was found, at which the machine's offset is {offset:.6g}; give a larger "
+            f"fraction, "
+            "since no penalty corresponds to an offset that is not positive"
+        )
+    return float(2 / (nu * X.shape[0] * offset))
+
+
+@METHOD.node(
+    "cost_sensitive_svm",
+    kind="other library",
+    source="section 3.1: equation 9 is a cost-sensitive support vector machine",
+    latex=(
+        r"\tfrac12\min_{u,b}\ \tfrac12\|u\|^2+C\sum_i(1-u'\hat x_i+b)_++\tfrac1{\nu^-}(1-b)_+,\qquad\hat "
+        r"x_i=\Sigma^{-1/2}(x_i-\bar x),\ u=2\Sigma^{1/2}w"
+    ),
+    condition=lambda positives, negative_moments, slack_penalty=None, uncertainty=None, mean_penalty=None: (
+        _hard(slack_penalty)
+        or (None if mean_penalty is not None else "the negative mean has a slack only with a mean_penalty")
+        or _no_metric(positives, negative_moments, uncertainty)
+    ),
+)
+def cost_sensitive_svm(
+    positives: Any,
+    negative_moments: Moments,
+    slack_penalty: float,
+    mean_penalty: float,
+    uncertainty: Set = None,
+    tail: Tail = None,
+) -> Solution:
+    """scikit-learn's machine on the whitened points, one negative example at the origin, and a cost a class."""
+    from sklearn.svm import SVC
+
+    X = _points(positives, negative_moments)
+    metric = _metric(X, negative_moments, uncertainty)
+    rows = metric.coordinates(X)
+    labels = np.append(np.ones(len(rows)), -1.0)
+    costs = np.append(np.full(len(rows), slack_penalty), mean_penalty)
+    whole = np.vstack([rows, np.zeros(rows.shape[1])])
+    unit = float((whole**2).sum(axis=1).max())
+    machine = SVC(kernel="precomputed", C=unit, tol=1e-10, cache_size=50).fit(
+        whole @ whole.T / unit, labels, sample_weight=costs
+    )
+    signed = np.zeros(len(whole))
+    signed[machine.support_] = machine.dual_coef_.ravel() / unit
+    u = whole.T @ signed
+    scores = whole @ u
+    # libsvm's offset is one of an interval where no multiplier is free: the best one is found among the kinks.
+    offsets = np.append(scores[:-1] - 1, 1.0)
+    slack = np.maximum(1 - labels * (scores[None, :] - offsets[:, None]), 0.0) @ costs
+    value = float(u @ u / 2 + slack.min())
+    level = float(offsets[int(slack.argmin())])
+    pull = np.asarray(X.T @ signed[:-1]) - signed[:-1].sum() * negative_moments.mean
+    w = metric.solve(pull) / 2
+    return _solution(
+        X,
+        negative_moments,
+        uncertainty,
+        tail,
+        value / 2,
+        w,
+        float(np.linalg.norm(u)) / 2,
+        "libsvm",
+        margin=(1 + level) / 2,
+    )
+
+
+# -- the set through its membership alone -----------------------------------------------------------------------------
+
+
+@METHOD.node(
+    "semi_infinite",
+    kind="algorithm",
+    source="equation 5",
+    latex=(
+        r"\max_{w,b}\ \inf_{(\bar x,\Sigma)\in\mathcal Q}\ \inf_{x\sim(\bar x,\Sigma)}P(w'x\le b)\quad\text{s.t.}\quad "
+        r"w'x_i-b\ge0"
+    ),
+    condition=lambda negative_moments: not_small(negative_moments),
+)
+def semi_infinite(
+    positives: Any, negative_moments: Moments, slack_penalty: Slack = None, uncertainty: Set = None, tail: Tail = None
+) -> Solution:
+    """Cutting planes: the worst moments of the set are met only through its membership."""
+    X, recipe = _points(positives, negative_moments), as_moment_set(uncertainty)
+    adversary = adversary_of(uncertainty, negative_moments)
+    frame = MetricFrame(X, negative_moments, recipe, slack_penalty)
+    if slack_penalty is not None:
+        return _soft_planes(X, negative_moments, slack_penalty, uncertainty, tail, frame, adversary)
+    side = Side(negative_moments.mean, negative_moments.covariance, 1.0, lambda a, kappa: adversary(a, kappa).member)
+    found = largest_kappa(frame.axes, [side], least=X - negative_moments.mean)
+    if found.kappa <= 0:
+        raise _inseparable(recipe)
+    reading = _read(X, negative_moments, recipe, tails.as_tail(tail), found.a, found.losses[0], found.kappa)
+    objective = (found.kappa + (shift(recipe) or 0.0)) ** -2
+    return Solution(
+        objective,
+        {"w": found.a, **reading.letters},
+        reading.region,
+        reading.guarantee,
+        solver="cutting planes",
+        iterations=found.rounds,
+    )
+
+
+def _soft_planes(
+    X: Array,
+    moments: Moments,
+    slack_penalty: float,
+    uncertainty: Set,
+    tail: Tail,
+    frame: MetricFrame,
+    adversary: Adversary,
+) -> Solution:
+    """The largest variance, and the mean nearest to the positives where no nu stands for it, are cut one by one."""
+    shifted = shift(as_moment_set(uncertainty)) is not None
+    n, price = X.shape[0], slack_penalty / frame.unit
+    u, e, xi = cp.Variable(nonneg=True, name="u"), cp.Variable(name="e"), cp.Variable(n, nonneg=True, name="xi")
+    margin, more = frame.margins()
+    rows = X - moments.mean
+
+    def reach(w: Array) -> tuple[float, Array]:
+        mean = moments.mean if shifted else adversary(w, 0.0).member[0]
+        return float((mean - moments.mean) @ w), mean
+
+    def spread_cut(member: tuple[Array, Array]) -> list[Any]:
+        values, vectors = np.linalg.eigh(member[1])
+        return [cp.norm((np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ frame.axes)) @ frame.y) <= u]
+
+    def mean_cut(mean: Array) -> list[Any]:
+        return [(frame.scale * (frame.axes.T @ (mean - moments.mean))) @ frame.y <= e]
+
+    def repair(values: Any) -> tuple[float, Any]:
+        w = values["w"]
+        shift = reach(w)[0]
+        slack = np.maximum(1 + shift - rows @ w, 0.0)
+        variance = adversary.deviation(w).value ** 2
+        return variance / frame.unit + price * float(slack.sum()), {
+            "w": w,
+            "xi": slack,
+            "e": shift,
+            "variance": variance,
+        }
+
+    found = cutting_planes(
+        cp.square(u) + price * cp.sum(xi),
+        {"w": frame.w},
+        [
+            Robust(lambda values: adversary.deviation(values["w"]).member, spread_cut),
+            Robust(lambda values: reach(values["w"])[1], mean_cut),
+        ],
+        repair,
+        constraints=[margin - e >= 1 - xi, *more],
+        seeds=[[(moments.mean, moments.covariance)], [moments.mean]],
+        tolerance=1e-8,
+    )
+    values = found.values
+    recipe = as_moment_set(uncertainty)
+    kappa = _kappa(1.0, math.sqrt(values["variance"]), recipe)
+    reading = _read(X, moments, recipe, tails.as_tail(tail), values["w"], 1.0 + values["e"], kappa)
+    return Solution(
+        found.upper * frame.unit,
+        {**values, **reading.letters},
+        reading.region,
+        reading.guarantee,
+        solver="cutting planes",
+        iterations=found.rounds,
+    )
+
+
+# -- a few factors in place of the covariance -------------------------------------------------------------------------
+
+
+@METHOD.node(
+    "factor_model",
+    source="equation 11 and the program after it (F has the factor 1/sqrt(N))",
+    latex=r"\min_{w,z}\ w'Dw+z'z+\tfrac1{\nu n}\sum_i\xi_i\quad\text{s.t.}\quad w'(x_i-\bar x)\ge1-\xi_i,\ F'w=z",
+)
+def with_factors(
+    positives: Any,
+    negative_moments: Moments,
+    rank: int,
+    slack_penalty: Slack = None,
+    tail: Tail = None,
+) -> Formulation:
+    """The covariance replaced by rank factors and a diagonal that exceed it in every direction: an upper bound."""
+    model = factor_model(negative_moments, rank)
+    return _program(positives, model, slack_penalty, None, None, tail, offset=False, letters_read={"model": model})
+
+
+@METHOD.node(
+    "woodbury",
+    kind="algorithm",
+    source="equation 11 with Woodbury's identity in place of whitening",
+    latex=r"(D+FF')^{-1}=D^{-1}-D^{-1}F(I+F'D^{-1}F)^{-1}F'D^{-1}",
+    condition=lambda negative_moments: (
+        None
+        if (negative_moments.variances > 0).all()
+        else "a feature without variance has no place in the diagonal's inverse"
+    ),
+)
+def with_woodbury(
+    positives: Any,
+    negative_moments: Moments,
+    rank: int,
+    slack_penalty: Slack = None,
+    tail: Tail = None,
+) -> Solution:
+    """The factor model by coordinate descent, with k x k systems and no whitened point."""
+    return coordinate_descent(positives, factor_model(negative_moments, rank), slack_penalty, None, tail)
+
+
+# -- kernels of whitened points ---------------------------------------------------------------------------------------
+
+
+def _kernel_machine(features: KernelFeatures, nu: float, how: str) -> Solution:
+    found = one_class_svm.sequential(features, nu)
+    return Solution(
+        found.objective,
+        {"alpha": found.values["alpha"]},
+        guarantee=found.guarantee,
+        solver=how,
+        iterations=found.iterations,
+    )
+
+
+@METHOD.node(
+    "kernel_of_whitened",
+    kind="algorithm",
+    source="section 3.3",
+    latex=r"K(\hat x_i,\hat x_j),\quad\hat x_i=\Sigma^{-1/2}(x_i-\bar x)",
+)
+def kernel_of_whitened(
+    positives: Any, negative_moments: Moments, kernel: kernels.Kernel, outlier_fraction: float
+) -> Solution:
+    """The kernel one-class machine on whitened points."""
+    rows = Whitening(negative_moments).coordinates(_points(positives, negative_moments))
+    return _kernel_machine(KernelFeatures(rows, kernel), outlier_fraction, "SMO on whitened points")
+
+
+@METHOD.node(
+    "customised_kernel",
+    kind="algorithm",
+    source="section 3.3, figure 2",
+    latex=r"\hat K(x_i,x_j)=K(\hat x_i,\hat x_j)\ \text{from}\ (x_i-\bar x)'\Sigma^{-1}(x_j-\bar x)",
+)
+def customised_kernel(
+    positives: Any, negative_moments: Moments, kernel: kernels.Kernel, outlier_fraction: float
+) -> Solution:
+    """The kernel one-class machine on the points themselves, with the kernel that knows the moments."""
+    features = KernelFeatures(_points(positives, negative_moments), whitened(kernel, negative_moments))
+    return _kernel_machine(features, outlier_fraction, "SMO with a customised kernel")
+
+
+# -- the arrows -------------------------------------------------------------------------------------------------------
+
+NO_DECISION = "the two programs have different solutions; only their values are ordered"
+# The normal of a solution of a cone program is known to about the root of the solver's accuracy.
+NORMAL = 1e-4
+
+METHOD.step(
+    "with_offset",
+    "margins",
+    claim=(
+        "the offset is the margin of one beyond the mean, and the mean's slack is zero where its price is at least "
+        "that of all others"
+    ),
+    equation="equations 3 and 4, 9 and 10",
+    reference="formulation",
+    condition=lambda positives, slack_penalty=None, mean_penalty=None: (
+        None
+        if mean_penalty is None or (slack_penalty is not None and mean_penalty >= slack_penalty * positives.shape[0])
+        else "the mean's slack is cheaper than those of the points"
+    ),
+    decision_tolerance=NORMAL,
+    values=lambda solution: {name: solution.values[name] for name in ("w", "xi", "e") if name in solution.values},
+)
+METHOD.step(
+    "with_offset",
+    "margins",
+    claim="a slack for the mean can only lower the optimum",
+    equation="equations 9 and 10",
+    reference="formulation",
+    relation="<=",
+    decision=NO_DECISION,
+)
+METHOD.step(
+    "projection",
+    "margins",
+    claim=(
+        "w is orthogonal, in the metric of the inverse covariance, to the mean's projection on the hull; v = 1 / "
+        "distance^2"
+    ),
+    equation="annex A",
+    reference="algorithm",
+    tolerance=1e-7,
+    decision_tolerance=NORMAL,
+    values=lambda solution: {"w": solution.values["w"]},
+)
+METHOD.step(
+    "dual",
+    "margins",
+    claim="the dual has a box and no equality, and w is half the solution of Sigma w = sum of beta_i (x_i - mean)",
+    equation="dual of equation 10",
+    reference="conic dual",
+    decision_tolerance=NORMAL,
+    values=lambda solution: {name: solution.values[name] for name in ("w", "xi") if name in solution.values},
+)
+METHOD.step(
+    "coordinate_descent",
+    "margins",
+    claim="the multipliers of coordinate descent give the program's optimum and its normal",
+    equation="dual of equation 10",
+    reference="algorithm",
+    decision_tolerance=NORMAL,
+    values=lambda solution: {name: solution.values[name] for name in ("w", "xi") if name in solution.values},
+)
+METHOD.step(
+    "coordinate_descent",
+    "dual",
+    claim="coordinate steps end at the optimum of the dual",
+    equation="dual of equation 10",
+    reference="algorithm",
+    tolerance=1e-7,
+    decision_tolerance=NORMAL,
+    values=lambda solution: {"beta": solution.values["beta"]},
+)
+METHOD.step(
+    "nu_machine",
+    "margins",
+    claim=(
+        "a one-class machine on the whitened points with outlier fraction sum of beta_i / (n C), scaled by its offset"
+    ),
+    equation="sections 2.2 and 3.1",
+    reference="algorithm",
+    decision_tolerance=NORMAL,
+    values=lambda solution, positives, negative_moments, slack_penalty=None: {
+        "w": (w := solution.values["w"]),
+        **(
+            {}
+            if slack_penalty is None
+            else {"xi": np.maximum(1 - (np.asarray(positives @ w) - negative_moments.mean @ w), 0.0)}
+        ),
+    },
+)
+METHOD.step(
+    "cost_sensitive_svm",
+    "with_offset",
+    claim=(
+        "twice the objective is that of a cost-sensitive machine on whitened points with the mean as the only negative"
+    ),
+    equation="section 3.1, after equation 9",
+    reference="other library",
+    decision_tolerance=NORMAL,
+)
+METHOD.step(
+    "kappa_search",
+    "margins",
+    claim="the hard margin's optimum is one over the square of the largest kappa that all members grant",
+    equation="equations 2, 5 and 7",
+    reference="formulation",
+    decision_tolerance=NORMAL,
+)
+METHOD.step(
+    "semi_infinite",
+    "kappa_search",
+    claim="the chance constraint for every member of the set is one cone constraint",
+    equation="equations 5 and 6",
+    reference="adversary",
+    decision_tolerance=1e-3,
+)
+METHOD.step(
+    "semi_infinite",
+    "margins",
+    claim="the worst variance and the worst mean over the set are the program's",
+    equation="equations 6, 7 and 10",
+    reference="adversary",
+    decision_tolerance=1e-3,
+)
+METHOD.step(
+    "margins",
+    "factor_model",
+    claim="factors and the diagonal exceed the covariance in every direction, so their optimum is an upper bound",
+    equation="equation 11",
+    reference="formulation",
+    relation="<=",
+    decision=NO_DECISION,
+    condition=lambda uncertainty=None: (
+        None if uncertainty is None else "the factor model is that of the nominal covariance"
+    ),
+)
+METHOD.step(
+    "woodbury",
+    "factor_model",
+    claim="inner products by Woodbury's identity give the optimum of the factor model without whitening",
+    equation="equation 11",
+    reference="algorithm",
+    decision_tolerance=NORMAL,
+    values=lambda solution: {name: solution.values[name] for name in ("w", "xi") if name in solution.values},
+)
+METHOD.step(
+    "kernel_of_whitened",
+    "customised_kernel",
+    claim="a kernel of whitened points is a kernel of the points that knows mean and covariance",
+    equation="figure 2",
+    reference="algorithm",
+    tolerance=1e-8,
+    decision="the two machines live in different coordinates of one feature space; their values are compared",
+)
+
+
+@METHOD.property("attained bound", source="lemma 1, remark 2 and equation 8")
+def attained(
+    solution: Solution,
+    positives: Any,
+    negative_moments: Moments,
+    uncertainty: Set = None,
+    tail: Tail = None,
+) -> list[Claim]:
+    """A negative class with the worst moments is accepted exactly as often as the bound says."""
+    region, guarantee = solution.region, solution.guarantee
+    if not isinstance(tails.as_tail(tail), tails.Chebyshev) or not isinstance(region, HalfSpace) or guarantee is None:
+        return []
+    if solution.residuals is None or not_small(negative_moments) or not 1e-9 < guarantee.bound < 1:
+        return []
+    if "model" in solution.values or (not is_separate(as_moment_set(uncertainty)) and "e" in solution.values):
+        return []  # factors exceed the covariance, and the worst mean and covariance need not be one pair's
+    mean, covariance = adversary_of(uncertainty, negative_moments)(
+        region.normal, float(solution.values["kappa"])
+    ).member
+    extremal = tails.extremal_distribution(mean, covariance, region.normal, region.offset)
+    return [
+        Claim(
+            "the bound is attained by a distribution of the set",
+            extremal.probability_outside,
+            guarantee.bound,
+            tolerance=1e-5,
+            kind="adversary",
+            source="lemma 1",
+            because="the solver's accuracy in the constraint, through the derivative of the bound",
+        )
+    ]
+
+
+@METHOD.property("bounds by factors", source="the inequality after equation 11")
+def between_factors(solution: Solution, negative_moments: Moments) -> list[Claim]:
+    """Along the normal the variance lies between that of the factors and that of factors and diagonal."""
+    if (model := solution.values.get("model")) is None:
+        return []
+    w = np.asarray(solution.values["w"])
+    factors, variance = float(((model.loadings @ w) ** 2).sum()), float(w @ negative_moments.multiply(w))
+    whole = factors + float(model.specific_variances @ w**2)
+    return [
+        Claim(
+            "factors alone fall short of the variance",
+            factors / whole,
+            variance / whole,
+            "<=",
+            1e-9,
+            source="after equation 11",
+        ),
+        Claim(
+            "factors and diagonal exceed the variance", 1.0, variance / whole, ">=", 1e-9, source="after equation 11"
+        ),
+    ]
+
+
+# -- instances --------------------------------------------------------------------------------------------------------
+
+
+def _instance(name: str, positives: Any, negatives: Any, uncertainty: Set = None, **more: Any) -> Instance:
+    moments = Moments.estimate(negatives)
+    arguments = {
+        "positives": positives,
+        "negative_moments": moments,
+        "uncertainty": uncertainty,
+        "tail": tails.Chebyshev(),
+        **more,
+    }
+    rows = np.vstack([positives[:40], negatives[:40]])
+    return Instance(name, arguments, rows)
+
+
+@METHOD.instance("blob, hard margin, the paper's set")
+def blob() -> Instance:
+    """Three dimensions, mean ellipsoid and Frobenius ball."""
+    data = datasets.blob(n=30, dimension=3)
+    negatives = datasets.blob(n=80, dimension=3, seed=2).nominal + np.array([7.0, -4.0, 3.0])
+    return _instance(
+        "blob, hard margin, the paper's set", data.nominal, negatives, MeanEllipsoid(0.1) * FrobeniusBall(0.3), rank=1
+    )
+
+
+@METHOD.instance("blob, soft margin, the paper's set")
+def blob_soft() -> Instance:
+    """Overlapping classes, slacks and the same set."""
+    data = datasets.blob(n=30, dimension=3)
+    negatives = datasets.blob(n=80, dimension=3, seed=2).nominal + np.array([1.0, -1.0, 1.0])
+    uncertainty = MeanEllipsoid(0.1) * FrobeniusBall(0.3)
+    return _instance(
+        "blob, soft margin, the paper's set", data.nominal, negatives, uncertainty, slack_penalty=0.2, mean_penalty=2.0
+    )
+
+
+@METHOD.instance("breast cancer, soft margin")
+def breast_cancer() -> Instance:
+    """Sixty benign cases against the moments of all malignant ones: features that span six orders of magnitude."""
+    data = datasets.breast_cancer()
+    arguments: dict[str, Any] = {
+        "slack_penalty": 1.0,
+        "mean_penalty": 60.0,
+        "rank": 5,
+        "kernel": kernels.gaussian(gamma=0.02),
+        "outlier_fraction": 0.1,
+    }
+    return _instance("breast cancer, soft margin", data.nominal[:60], data.novel, **arguments)
+
+
+@METHOD.instance("digits, singular covariance")
+def digits() -> Instance:
+    """Images of one digit against the moments of few others, some pixels of which never change: v may vanish."""
+    data = datasets.digits(digit=0)
+    kernel = kernels.polynomial(degree=2, gamma=0.01, coef0=1.0)
+    return _instance(
+        "digits, singular covariance",
+        data.nominal[:40],
+        data.novel[:40],
+        FrobeniusBall(4.0),
+        slack_penalty=0.01,
+        kernel=kernel,
+    )
+
+
+@METHOD.instance("badly scaled, hard margin")
+def badly_scaled() -> Instance:
+    """Features in units from 1e-4 to 1e4, and duplicated positive points."""
+    data = datasets.badly_scaled()
+    positives = np.vstack([data.nominal[:20], data.nominal[:5]])
+    negatives = data.novel + 2.0 * np.abs(data.nominal).max(axis=0)
+    return _instance("badly scaled, hard margin", positives, negatives, rank=2)
+
+
+@METHOD.instance("low rank, sparse points")
+def sparse_points() -> Instance:
+    """Sparse positive points, and negative moments of low rank plus a diagonal."""
+    rng = np.random.default_rng(5)
+    dense = np.where(rng.random((120, 40)) < 0.2, rng.random((120, 40)), 0.0)
+    dense[:20, :8] += rng.random((20, 8))
+    moments = factor_model(sp.csr_array(dense[20:]), 3)
+    ridge = MeanEllipsoid(0.2) * FrobeniusBall(0.01)
+    arguments = {
+        "positives": sp.csr_array(dense[:20]),
+        "negative_moments": moments,
+        "uncertainty": ridge,
+        "tail": tails.Chebyshev(),
+        "slack_penalty": 2.0,
+    }
+    return Instance("low rank, sparse points", arguments, dense)
+
+
+@METHOD.swap
+def around(uncertainty: UncertaintySet) -> Instance:
+    """Two dimensions, signed and correlated, a hard margin eight deviations from the negatives, for any set."""
+    rng = np.random.default_rng(13)
+    positives = np.array([7.0, -4.0]) + rng.standard_normal((12, 2)) @ np.array([[0.6, 0.2], [0.0, 0.5]])
+    negatives = np.array([-4.0, 4.0]) + rng.standard_normal((60, 2)) @ np.array([[0.7, -0.2], [0.1, 0.8]])
+    arguments = {
+        "positives": positives,
+        "negative_moments": Moments.estimate(negatives),
+        "uncertainty": uncertainty,
+        "around": True,
+    }
+    return Instance(f"{uncertainty!r}", arguments, np.vstack([positives, negatives[:20]]))

@@ -1,0 +1,145 @@
+r"""Axes and units in which a normal is sought that has the least variance under some moments.
+
+With the worst covariance C of an uncertainty set, :math:`\min w'Cw` is the least squared length in axes in which C is
+the identity; where C is low rank plus a diagonal, features are scaled and nothing else, so that sparse points stay so.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError
+from convexnovelty.formulation import Quantity
+from convexnovelty.moments import Moments
+from convexnovelty.uncertainty import (
+    Exact,
+    ExactCovariance,
+    FrobeniusBall,
+    MomentSet,
+    Product,
+    SpectralBall,
+    worst_deviation,
+)
+from convexnovelty.whitening import Whitening, is_sparse
+
+__all__ = ["MetricFrame", "ridge_of", "worst_moments"]
+
+# Beyond this dimension a covariance is not made dense: 2000 x 2000 numbers take 32 MB.
+DENSE = 2000
+
+# Sets whose worst covariance is S + rho I, which low rank plus a diagonal can hold.
+RIDGES = (FrobeniusBall, SpectralBall)
+
+
+def ridge_of(uncertainty: MomentSet) -> float | None:
+    """The rho by which the worst covariance exceeds the nominal one in every direction, without forming either."""
+    if isinstance(uncertainty, Exact):
+        return 0.0
+    if not isinstance(uncertainty, Product) or uncertainty.means.deviations is None:
+        return None
+    if isinstance(uncertainty.covariances, ExactCovariance):
+        return 0.0
+    return uncertainty.covariances.radius if type(uncertainty.covariances) in RIDGES else None
+
+
+def worst_moments(moments: Moments, uncertainty: MomentSet) -> Moments | None:
+    """The nominal mean with the covariance that is worst in every direction, or None where there is none."""
+    ridge = ridge_of(uncertainty)
+    if ridge == 0:
+        return moments
+    if ridge is not None and moments.representation != "dense":
+        return Moments.low_rank(moments.mean, moments.loadings, moments.specific_variances + ridge)
+    if moments.dimension > DENSE and moments.representation != "dense":
+        return None
+    found = uncertainty.centred(moments).ellipsoidal(1.0)
+    return None if found is None else Moments(moments.mean, found[1])
+
+
+class MetricFrame:
+    r"""The normal as :math:`w = \text{scale}\cdot Vy`, posed so that y and the objective are of the order of one.
+
+    Where the covariance is dense, V are axes in which the worst one is the identity, completed by the directions
+    without variance; where it is low rank plus a diagonal, V scales the features and nothing else.
+    """
+
+    def __init__(self, positives: Any, moments: Moments, uncertainty: MomentSet, slack_penalty: float | None) -> None:
+        self.moments, self.positives = moments, positives
+        self.ridge = ridge_of(uncertainty)
+        self.plain = moments.representation != "dense" or is_sparse(positives)
+        worst = worst_moments(moments, uncertainty)
+        self.axes: Any  # dense, or a sparse diagonal
+        self.inverse: Any
+        if self.plain:
+            if self.ridge is None:
+                raise InputError(
+                    f"uncertainty: {uncertainty!r} was found where the moments are low rank or the points sparse; "
+                    "give a mean ellipsoid with a Frobenius or spectral ball, or dense moments and points"
+                )
+            floor = 1e-12 * (moments.variances.mean() + self.ridge) + np.finfo(float).tiny
+            deviations = np.sqrt(moments.variances + self.ridge + floor)
+            self.axes, self.inverse = sp.diags_array(1 / deviations).tocsr(), sp.diags_array(deviations).tocsr()
+        elif worst is None:
+            deviations = np.sqrt(moments.variances + 1e-12 * moments.variances.mean() + np.finfo(float).tiny)
+            self.axes, self.inverse = np.diag(1 / deviations), np.diag(deviations)
+        else:
+            self.axes, self.inverse = Whitening(worst).axes(positives)
+        self.size = int(self.axes.shape[1])
+        self.y = cp.Variable(self.size, name="w")
+        self.posed = self.axes @ self.y
+        typical = self._typical()
+        # The objective's unit: it is at least 1 / distance^2 for a hard margin, and at most the price of all slacks.
+        self.unit = 1 / typical if typical > 0 else 1.0
+        if slack_penalty is not None:
+            self.unit = min(self.unit, slack_penalty * positives.shape[0])
+        self.scale = math.sqrt(self.unit)
+        self.w = Quantity(self.y, self.scale, self.axes, self.inverse)
+
+    def _typical(self) -> float:
+        """The squared distance of the positives' mean from the negatives', in deviations."""
+        middle = np.asarray(self.positives.mean(axis=0)).ravel() - self.moments.mean
+        along = np.asarray(self.axes.T @ middle)
+        return float(along @ along)
+
+    def margins(self) -> tuple[Any, list[Any]]:
+        """The expression (x_i - m)'w of shape (n,), and constraints that it needs."""
+        if not is_sparse(self.positives):
+            rows = (self.positives - self.moments.mean) @ self.axes
+            return (self.scale * rows) @ self.y, []
+        # The mean is subtracted through one variable: from the points it would fill them.
+        level = cp.Variable(name="level")
+        along = self.scale * np.asarray(self.axes.T @ self.moments.mean)
+        return (self.scale * (self.positives @ self.axes)).tocsr() @ self.y - level, [level == along @ self.y]
+
+    def variance(self, robust: MomentSet, recipe: MomentSet) -> tuple[Any, list[Any], dict[str, Any]]:
+        """The worst w'Sw over the objective's unit, with the constraints and the letters that it needs.
+
+        ``robust`` is the tunable set around the moments, ``recipe`` the set as it was given.
+        """
+        if self.ridge is None:
+            spread = worst_deviation(robust, self.posed)
+            # Clarabel is surer of a linear objective over the square than of the square of a norm.
+            u, v = cp.Variable(name="u"), cp.Variable(name="v")
+            letters = {"u": Quantity(u, self.scale), "v": Quantity(v, self.unit)}
+            return v, [spread.value <= u, cp.square(u) <= v, *spread.constraints], letters
+        parts: list[Any] = []
+        F = self.moments.loadings if self.moments.representation != "dense" else self.moments.factor
+        if len(F):
+            turned = F @ self.axes
+            gram = turned.T @ turned if not self.plain else None
+            variances = None if gram is None else gram.diagonal()
+            if variances is not None and np.abs(gram - np.diag(variances)).max() <= 1e-13 * self.size * variances.max():
+                parts.append(cp.sum_squares(cp.multiply(np.sqrt(variances), self.y)))
+            else:
+                parts.append(cp.sum_squares(turned @ self.y))
+        if self.moments.specific_variances.any():
+            roots = np.sqrt(self.moments.specific_variances) * self.axes.diagonal()
+            parts.append(cp.sum_squares(cp.multiply(roots, self.y)))
+        if isinstance(recipe, Product) and type(recipe.covariances) in RIDGES:
+            radius = robust.covariances.tuned("radius")  # type: ignore[attr-defined]
+            parts.append(radius * cp.sum_squares(self.posed))
+        return sum(parts[1:], parts[0]) if parts else cp.Constant(0.0), [], {}
