@@ -197,6 +197,23 @@ class Cones:
 
     # -- membership in numbers ---------------------------------------------------------------------------------------
 
+    def projected(self, values: Array) -> Array:
+        """The values without the rounding that keeps them from the cone; exponential and power cones as they are."""
+        made = np.array(values, dtype=float)
+        for block in self.blocks():
+            part = made[block.rows]
+            if block.kind == "zero":
+                made[block.rows] = 0.0
+            elif block.kind == "nonnegative":
+                made[block.rows] = np.maximum(part, 0.0)
+            elif block.kind == "second_order":
+                made[block.rows.start] = max(part[0], float(np.linalg.norm(part[1:])))
+            elif block.kind == "semidefinite":
+                eigenvalues, vectors = np.linalg.eigh(smat(part, block.parameter))
+                if eigenvalues[0] < 0:
+                    made[block.rows] = svec((vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T)
+        return made
+
     def violations(self, values: Array, *, dual: bool = False) -> Array:
         """For each block an upper bound on the distance from the cone (or its dual) that vanishes on the cone."""
         return np.array([_distance(block, values[block.rows], dual) for block in self.blocks()])

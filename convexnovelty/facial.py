@@ -19,7 +19,7 @@ from convexnovelty.cones import Block, Cones, smat, svec, svec_map
 from convexnovelty.conic import ConicProgram
 from convexnovelty.validation import Array
 
-__all__ = ["Face", "applied", "faces"]
+__all__ = ["Face", "applied", "faces", "leaves", "with_margins"]
 
 CANDIDATE = 1e-6  # share of the size of the slack below which an eigenvalue may be zero for all feasible points
 ZERO = 1e-9  # what is left of a slack that is zero, in a program that was scaled to size one
@@ -68,6 +68,27 @@ def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: M
                 break
             slack = (slack + np.asarray(sum(s for s in moved if s is not None)) / len(moved)) / 2
     return found
+
+
+def with_margins(program: ConicProgram) -> ConicProgram:
+    r"""The program whose optimum lies as far inside of the cones as it can.
+
+    An interior-point method asked for any feasible point returns one from the interior; a splitting method returns
+    one from the boundary, unless it maximises margins :math:`0 \le t_k \le 1` with :math:`s_k - t_k e_k \in K_k`.
+    """
+    blocks = [b for b in program.blocks if b.kind in ("semidefinite", "second_order")]
+    units = sp.lil_array((program.b.size, len(blocks)))
+    for k, block in enumerate(blocks):
+        inner = svec(np.eye(block.parameter)) if block.kind == "semidefinite" else np.eye(1, block.parameter).ravel()
+        units[block.rows, [k]] = inner[:, None]
+    place, width = program.cones.zero, program.c.size
+    one = sp.eye_array(len(blocks))
+    bounds = sp.hstack([sp.csr_array((2 * len(blocks), width)), sp.vstack([-one, one])])
+    A = sp.csr_array(sp.hstack([program.A, sp.csr_array(units)]))
+    A = sp.csr_array(sp.vstack([A[:place], bounds, A[place:]]))
+    b = np.concatenate([program.b[:place], np.zeros(len(blocks)), np.ones(len(blocks)), program.b[place:]])
+    cones = replace(program.cones, nonnegative=program.cones.nonnegative + 2 * len(blocks))
+    return ConicProgram(np.concatenate([np.zeros(width), -np.ones(len(blocks))]), A, b, cones)
 
 
 def leaves(program: ConicProgram, face: Face, minimise: Minimise) -> bool:

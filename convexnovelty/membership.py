@@ -24,8 +24,9 @@ import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
 from convexnovelty.conic import ConicProgram, ConicSolution
+from convexnovelty.direct import attempts, is_large
 from convexnovelty.errors import EmptySetError, InputError, SolverError, UnboundedSetError
-from convexnovelty.facial import applied, faces, leaves
+from convexnovelty.facial import applied, faces, leaves, with_margins
 from convexnovelty.validation import Array
 
 __all__ = ["Counterpart", "Membership", "as_counterpart", "compiled", "convex", "moves"]
@@ -119,13 +120,15 @@ class Membership:
         # From here on the origin lies inside of the set, and the set is of size one.
         origin = points[0]
         A = sp.csr_array(transform @ scaled.A)
-        slack = transform @ scaled.b - A @ origin
+        # The origin must be a member to the last digit: where a set is a point, what rounding leaves outside of the
+        # cones would make the dual programs unbounded.
+        slack = cones.projected(transform @ scaled.b - A @ origin)
         reach = float(np.max(np.abs(slack), initial=0.0))
         # A single point leaves nothing but the solver's rounding, which must not be blown up to size one.
         reach = reach if reach >= ROUNDING else 1.0
         self._found, self._scaled, self._entry = found, scaled, scale.rows
         self._transform = sp.csr_array(transform @ sp.diags_array(scale.rows)) / reach
-        self._shift = A @ origin / reach
+        self._shift = (transform @ scaled.b - slack) / reach
         self._origin = scale.columns * origin
         self._width = scale.columns * reach
         self._program = ConicProgram(np.zeros(A.shape[1]), A, slack / reach, cones)
@@ -137,12 +140,12 @@ class Membership:
 
     def _inside(self, program: ConicProgram) -> Array:
         """A point inside the set, or the proof that there is none."""
-        for tolerance in LADDER[1:]:
-            solution = _clarabel(program, tolerance)
-            if "PrimalInfeasible" in solution.status and _proves_empty(program, solution):
+        posed = with_margins(program) if is_large(program) else program
+        for solution in attempts(posed, LADDER[1:]):
+            if "PrimalInfeasible" in solution.status and _proves_empty(posed, solution):
                 raise EmptySetError(f"{self.name} is empty: nothing satisfies all of its constraints; relax one")
             if solution.status == "Solved":
-                return solution.x
+                return solution.x[: program.c.size]
         raise SolverError(f"{self.name}: no member could be found ({solution.status})", solution.status)
 
     def _bounded(self, program: ConicProgram) -> None:
@@ -152,7 +155,7 @@ class Membership:
         for sign in (1.0, -1.0):
             cost = np.zeros(program.c.size)
             cost[self.columns] = sign * direction / np.linalg.norm(direction)
-            solution = _clarabel(replace(program, c=cost), LADDER[2])
+            solution = next(attempts(replace(program, c=cost), LADDER[2:]))
             if "DualInfeasible" in solution.status and _is_ray(program, solution, cost):
                 raise UnboundedSetError(
                     f"{self.name} is unbounded: it holds a ray, so that a worst case over it is infinite; bound it"
@@ -234,8 +237,7 @@ class Membership:
             cost = cost / scale
         program = replace(program, c=cost)
         statuses = []
-        for tolerance in LADDER:
-            solution = _clarabel(program, tolerance)
+        for solution in attempts(program, LADDER):
             statuses.append(solution.status)
             if solution.status == "Solved":
                 v = self.centre + width * solution.x[self.columns]
@@ -256,20 +258,14 @@ class Membership:
         widened = _inserted(replace(program, A=A), block, np.concatenate([[0.0], target]))
         cost = np.zeros(width + 1)
         cost[-1] = 1.0
-        for tolerance in LADDER:
-            solution = _clarabel(replace(widened, c=cost), tolerance)
+        for solution in attempts(replace(widened, c=cost), LADDER):
             if solution.status == "Solved":
                 return float(np.linalg.norm(solution.x[self.columns] - target))
         return float("nan")
 
 
-def _clarabel(program: ConicProgram, tolerance: float) -> ConicSolution:
-    return program.solve(tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance, max_iter=200)
-
-
 def _minimiser(program: ConicProgram) -> Array | None:
-    for tolerance in LADDER[:3]:
-        solution = _clarabel(program, tolerance)
+    for solution in attempts(program, LADDER[:3]):
         if solution.status == "Solved":
             return solution.x
     return None

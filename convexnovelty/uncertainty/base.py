@@ -97,20 +97,29 @@ class UncertaintySet:
     rotation_invariant : whether the set of a rotated centre is the rotated set.
     basis_dependent : whether the set means something only in the coordinates of the data (a box): kernel features
         choose their own coordinates, so factories refuse such a set there.
+    nominal_at_zero : whether a radius of zero leaves the centre alone.
     source : where the set and its counterpart come from.
     """
 
     exactness: Exactness = "exact"
     rotation_invariant: bool = False
     basis_dependent: bool = False
+    nominal_at_zero: bool = True
     source: str = ""
     family: ClassVar[str] = ""
     radius: float = 1.0
+    __array_ufunc__ = None  # lets NumPy's numbers and arrays leave ``2 * set`` and ``set + array`` to the set
     _tuner: _Tuner | None = None
     _moments: Any = None
+    _compiled: Any = None
 
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = nonnegative(radius, "radius")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # What was compiled belongs to the attributes as they were.
+        object.__setattr__(self, "_compiled", None)
+        object.__setattr__(self, name, value)
 
     def __mul__(self, other: Any) -> Any:
         """``means * covariances``, the set of pairs."""
@@ -125,9 +134,14 @@ class UncertaintySet:
     # -- a recipe ----------------------------------------------------------------------------------------------------
 
     @classmethod
-    def examples(cls) -> list[UncertaintySet]:
-        """Recipes on which the checker tries the class."""
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """Recipes on which the checker tries the class, for moments or points of the given dimension."""
         return [cls()]
+
+    @property
+    def size(self) -> int | None:
+        """The dimension where the recipe itself fixes it, else None."""
+        return None
 
     def validate(self) -> None:
         """Raise InputError when an attribute makes no sense; called whenever the set is centred or changed."""
@@ -144,6 +158,7 @@ class UncertaintySet:
     def _copy(self, **attributes: Any) -> Any:
         # object.__setattr__ serves frozen dataclasses and classes whose __init__ never called ours.
         made = copy.copy(self)
+        object.__setattr__(made, "_compiled", None)
         for name, value in attributes.items():
             object.__setattr__(made, name, value)
         return made
@@ -238,6 +253,10 @@ class _MomentFamily(UncertaintySet):
 
     def centred(self, moments: Any) -> Any:
         """A copy of the recipe around nominal moments (with ``mean``, ``covariance``, ``factor`` and ``unit``)."""
+        if self.size is not None and self.size != moments.mean.shape[0]:
+            raise InputError(
+                f"{self!r}: it is of dimension {self.size} where the moments are of dimension {moments.mean.shape[0]}"
+            )
         made = self._copy(_moments=moments)
         made.validate()
         return made
@@ -364,11 +383,6 @@ class PointSet(UncertaintySet):
     def membership(self, u: cp.Expression) -> Any:
         """Constraints that say when ``u`` is a member."""
         raise NotImplementedError(f"{type(self).__name__} must define membership(self, u)")
-
-    @property
-    def size(self) -> int | None:
-        """The dimension where the recipe itself fixes it, else None."""
-        return None
 
     def centred(self, center: Any) -> Any:
         """A copy of the recipe around a point."""

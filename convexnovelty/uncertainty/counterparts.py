@@ -127,6 +127,9 @@ def evaluate(counterpart: Counterpart) -> float:
     # A splitting method is hundreds of times faster on large semidefinite cones, see convexnovelty.direct.
     rungs = [("SCS", solvers.profile("SCS").ladder[0])] if largest > LARGE else []
     rungs += [(solvers.DEFAULT_SOLVER, options) for options in solvers.profile().ladder]
+    # Interior-point methods may circle on degenerate linear programs, where a simplex method is at home.
+    last = "HIGHS" if problem.is_lp() else "SCS"
+    rungs.append((last, solvers.profile(last).ladder[0]))
     for solver, options in rungs:
         try:
             with warnings.catch_warnings():

@@ -68,9 +68,14 @@ def _description(uncertainty: UncertaintySet, dimension: int) -> tuple[Any, int]
 
 def membership_of(uncertainty: UncertaintySet) -> Membership:
     """The centred set as arrays, proved non-empty and bounded; in a tunable set its numbers become a parameter."""
+    if uncertainty._compiled is not None:
+        kept: Membership = uncertainty._compiled
+        return kept
     describe, size = _description(uncertainty, uncertainty.dimension)  # type: ignore[attr-defined]
     if uncertainty._tuner is None:
-        return Membership(describe, size, repr(uncertainty))
+        made = Membership(describe, size, repr(uncertainty))
+        object.__setattr__(uncertainty, "_compiled", made)
+        return made
     names, others = [], []
     for name, value in uncertainty.numbers().items():
         try:

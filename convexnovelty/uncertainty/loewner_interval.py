@@ -48,7 +48,7 @@ class LoewnerInterval(CovarianceSet):
                 raise IndefiniteError(f"shape: its least eigenvalue is {least:.6g}; give a semidefinite matrix", least)
 
     @classmethod
-    def examples(cls) -> list[UncertaintySet]:
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """Growth by the identity, and by a factor."""
         return [cls(0.3), cls(0.5, "nominal")]
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
-from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import PointSet, UncertaintySet
-from convexnovelty.uncertainty.tools import dual_vector, norm, p_norm
+from convexnovelty.uncertainty.tools import conjugate, dual_vector, exponent, norm, p_norm
 from convexnovelty.validation import Array
 
 __all__ = ["NormBall"]
@@ -35,15 +34,12 @@ class NormBall(PointSet):
 
     def __init__(self, p: Any = 2.0, radius: float = 1.0) -> None:
         super().__init__(radius)
-        self.p = math.inf if isinstance(p, str) and p == "inf" else p
-        if isinstance(self.p, (str, bool)) or not self.p >= 1:
-            raise InputError(f"p: {p!r} was found; give a number from 1 to infinity, since others make no norm")
-        self.p = float(self.p)
+        self.p = exponent(p)
         self.rotation_invariant = self.p == 2
         self.basis_dependent = self.p != 2
 
     @classmethod
-    def examples(cls) -> list[UncertaintySet]:
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """The three polyhedral and round balls, and one in between."""
         return [cls(2, 0.5), cls(1, 0.5), cls(math.inf, 0.5), cls(3, 0.5)]
 
@@ -57,12 +53,7 @@ class NormBall(PointSet):
 
     def support(self, w: cp.Expression) -> cp.Expression:
         """The centre's value and the radius times the dual norm."""
-        return self.center @ w + self.tuned("radius") * p_norm(w, self.conjugate)
-
-    @property
-    def conjugate(self) -> float:
-        """The exponent of the dual norm."""
-        return math.inf if self.p == 1 else 1.0 if math.isinf(self.p) else self.p / (self.p - 1)
+        return self.center @ w + self.tuned("radius") * p_norm(w, conjugate(self.p))
 
     def worst_member(self, w: Array) -> Array:
         """The point of the ball that Hölder's equality names."""

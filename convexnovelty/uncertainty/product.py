@@ -55,7 +55,7 @@ class Product(Composite, MomentSet):
         self.covariances = covariances
 
     @classmethod
-    def examples(cls) -> list[UncertaintySet]:
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """The robust single-class machine's own set."""
         return [cls(MeanEllipsoid(0.2), FrobeniusBall(0.3))]
 

@@ -13,12 +13,15 @@ from convexnovelty.validation import Array, vector
 
 __all__ = [
     "as_expression",
+    "conjugate",
     "direction",
     "dual_vector",
+    "exponent",
     "listed",
     "norm",
     "p_norm",
     "random_symmetric",
+    "range_factor",
     "semidefinite_step",
     "square_root",
 ]
@@ -97,3 +100,24 @@ def dual_vector(w: Array, p: float) -> Array:
         return np.where(w < 0, -1.0, 1.0)
     raised = np.sign(w) * np.abs(w / size) ** (1.0 / (p - 1.0))
     return np.asarray(raised / np.linalg.norm(raised, p))
+
+
+def conjugate(p: float) -> float:
+    """The exponent of the dual norm."""
+    return math.inf if p == 1 else 1.0 if math.isinf(p) else p / (p - 1)
+
+
+def exponent(p: Any, name: str = "p") -> float:
+    """An exponent of a norm, from 1 to infinity; the word "inf" will do."""
+    if isinstance(p, str) and p in ("inf", "infinity"):
+        return math.inf
+    if isinstance(p, (str, bool)) or not isinstance(p, (int, float, np.number)) or not p >= 1:
+        raise InputError(f"{name}: {p!r} was found; give a number from 1 to infinity, since others make no norm")
+    return float(p)
+
+
+def range_factor(C: Array) -> Array:
+    """A factor F of shape (rank, p) with F'F = C; eigenvalues at the level of rounding count as zero."""
+    values, vectors = np.linalg.eigh(C)
+    used = values > 1e-13 * max(float(values[-1]), 0.0)
+    return np.asarray((vectors[:, used] * np.sqrt(values[used])).T)

@@ -1,0 +1,73 @@
+"""Conic programs handed to a solver as arrays, for programs that are solved by the hundred and need no modelling.
+
+An interior-point method factorises a dense matrix of the order of the squared order of a semidefinite cone, which
+costs seconds from order 20 and minutes from order 50; a splitting method pays for one eigenvalue decomposition an
+iteration. Large semidefinite programs therefore go to SCS first, whose answer counts only if the residuals that we
+compute ourselves are small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from convexnovelty.conic import ConicProgram, ConicSolution
+
+__all__ = ["attempts", "is_large"]
+
+LARGE = 16  # order of a semidefinite cone from which SCS is tried first
+BLOCKED = 8  # order of a semidefinite cone from which a blocked factorisation is the faster one, up to fifty times
+SPLITTING = 1e-9  # tolerance asked of SCS
+ACCEPTED = 2e-8  # largest relative residual with which its answer counts
+
+
+def is_large(program: ConicProgram) -> bool:
+    """Whether an interior-point method would be slow on the program's semidefinite cones."""
+    return max(program.cones.semidefinite, default=0) > LARGE
+
+
+def attempts(program: ConicProgram, tolerances: Sequence[float]) -> Iterator[ConicSolution]:
+    """Answers to a program, one after the other, until the caller finds one that will do.
+
+    Statuses are Clarabel's words: "Solved", "PrimalInfeasible", "DualInfeasible" and others that mean failure.
+    """
+    if is_large(program) and all(len(exponents) == 2 for exponents in program.cones.power):
+        yield _scs(program)
+    for tolerance in tolerances:
+        settings: dict[str, Any] = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
+        settings["max_iter"] = 200
+        if max(program.cones.semidefinite, default=0) > BLOCKED:
+            settings |= {"direct_solve_method": "faer", "max_threads": 1}
+        yield program.solve(**settings)
+
+
+def _scs(program: ConicProgram) -> ConicSolution:
+    import scs
+
+    order = program.cones.lower_to_upper()
+    back = np.argsort(order)
+    cones = program.cones
+    data = {"A": sp.csc_matrix(program.A[back]), "b": program.b[back], "c": program.c}
+    if program.P is not None:
+        data["P"] = sp.csc_matrix(sp.triu(program.P))
+    sizes = {
+        "z": cones.zero,
+        "l": cones.nonnegative,
+        "q": list(cones.second_order),
+        "s": list(cones.semidefinite),
+        "ep": cones.exponential,
+        "p": [exponents[0] for exponents in cones.power],
+    }
+    found = scs.SCS(
+        data, sizes, eps_abs=SPLITTING, eps_rel=SPLITTING, eps_infeas=SPLITTING, max_iters=4_000, verbose=False
+    ).solve()
+    x, z, s = np.array(found["x"]), np.array(found["y"])[order], np.array(found["s"])[order]
+    # Its own word for an early stop says nothing of the point: 2 can be as good as 1.
+    words = {1: "Solved", 2: "Solved", -1: "DualInfeasible", -2: "PrimalInfeasible"}
+    status = words.get(found["info"]["status_val"], "Failed")
+    if status == "Solved" and not program.residuals(x, z).worst <= ACCEPTED:
+        status = "Inaccurate"
+    return ConicSolution(status, x, z, s)
