@@ -425,10 +425,11 @@ class Formulation:
 
     def _residuals(self, raw: Any, data: Mapping[str, Any]) -> Residuals:
         if "dims" in data and "A" in data and "F" not in data and "G" not in data:
-            program = ConicProgram.from_data(data)
             if isinstance(raw, dict) and {"x", "y"} <= raw.keys():
+                program = ConicProgram.from_data(data, "SCS")
                 return program.residuals(np.asarray(raw["x"]), program.from_solver_order(np.asarray(raw["y"]), "SCS"))
             if hasattr(raw, "x") and hasattr(raw, "z"):
+                program = ConicProgram.from_data(data)
                 return program.residuals(np.asarray(raw.x), np.asarray(raw.z))
         # Other interfaces hide their canonical point: what the model itself shows is measured instead.
         return Residuals.of_model(self.problem)

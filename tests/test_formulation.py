@@ -177,6 +177,18 @@ def test_attempts_record_options_and_status():
     assert solution.time > 0
 
 
+def test_residuals_of_scs_are_those_of_its_own_order_of_rows():
+    """SCS stacks lower triangles where Clarabel stacks upper ones; a mix-up shows as a large residual of a right point."""
+    S = cp.Variable((3, 3), symmetric=True)
+    data = np.array([[2.0, 1.0, -3.0], [1.0, 5.0, 0.5], [-3.0, 0.5, 7.0]])
+    problem = Formulation(
+        cp.Problem(cp.Minimize(cp.trace(data @ S)), [S >> 0, cp.trace(S) == 1, S[0, 2] == 0.1]), {"S": S}
+    )
+    clarabel, scs = problem.solve(), problem.solve("SCS")
+    assert scs.residuals.worst < 1e-6
+    assert scs.objective == pytest.approx(clarabel.objective, rel=1e-5)
+
+
 def test_b35_the_same_problem_gives_the_same_digits():
     features = cn.KernelFeatures(np.arange(6.0)[:, None], cn.kernels.gaussian(gamma=0.5))
     problem = cn.one_class_svm(features, 0.5)
