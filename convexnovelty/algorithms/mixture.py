@@ -1,0 +1,219 @@
+r"""Weights of a convex combination of kernels, by searching the optimum of an inner machine over them.
+
+.. math:: J(\mu) = \max_\alpha \alpha_h'1 - \tfrac12 v'(\hat K^{-1} + cH)^{-1}v, \qquad \hat K = \sum_k \mu_k K_k,
+
+over the three groups of multipliers of Tsang, Kwok and Li (2006), equation 12. J is convex. With the expansion
+:math:`a = (I + cH\hat K)^{-1}v` of the plane, the quadratic form splits into :math:`a'\hat Ka + \frac1c\|v - a\|^2`, which
+is linear in the weights: each inner optimum gives a plane below J that touches it, and the derivative
+:math:`-\frac12a'K_ka`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.optimize
+
+from convexnovelty.algorithms import woodbury
+from convexnovelty.algorithms.grouped_smo import Group, grouped_smo
+from convexnovelty.algorithms.smo import smo
+from convexnovelty.errors import InfeasibleError, SolverError
+from convexnovelty.kernel_family import KernelFamily
+from convexnovelty.validation import Array
+
+__all__ = ["Inner", "Machine", "cutting_plane_weights", "line_search_weight"]
+
+# Relative gap between the bounds of J at which the search ends.
+GAP = 1e-9
+ROUNDS = 400
+
+
+@dataclass(frozen=True)
+class Inner:
+    """The inner optimum at some weights: value, multipliers (s, h, r), expansion of the plane, and the plane below J.
+
+    ``value == constant + slopes @ weights``.
+    """
+
+    value: float
+    multipliers: tuple[Array, ...]
+    gamma: Array
+    constant: float
+    slopes: Array
+    iterations: int
+
+    def gap(self, weights: Array) -> float:
+        """How far J at these weights, where this is its optimum, may be above its minimum."""
+        return float(self.slopes @ weights - self.slopes.min())
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The modified one-class machine with a family of kernels: nu, the price C of the largest score, and c."""
+
+    family: KernelFamily
+    nu: float
+    penalty: float
+    weight: float
+
+    def metric_gram(self, weights: Array) -> Array:
+        r""":math:`(\hat K^{-1} + cH)^{-1}`, whether or not K can be inverted."""
+        return woodbury.metric_gram(self.family.gram(weights), 1.0, self.weight)
+
+    def expansion(self, weights: Array, v: Array) -> Array:
+        """The coefficients of the plane in the sample, from those in the metric."""
+        return woodbury.expansion(self.family.gram(weights), v, 1.0, self.weight)
+
+    def solve(self, weights: Array, start: Sequence[Array] | None = None) -> Inner:
+        """The inner optimum by sequential minimal optimisation."""
+        n = self.family.n
+        # In units of the features' size the multipliers, too, are of the order that the tolerance presumes.
+        groups = [Group(upper=1 / (self.nu * n), total=1.0), Group(linear=-1.0), Group(sign=-1.0, total=self.penalty)]
+        found = grouped_smo(self.metric_gram(weights), groups, start=start, semidefinite=True)
+        gamma = self.expansion(weights, found.combined)
+        slopes = np.array([-float(gamma @ (K @ gamma)) / 2 for K in self.family.grams])
+        rest = found.combined - gamma
+        constant = float(found.multipliers[1].sum())
+        if self.weight > 0:
+            constant -= float(rest @ rest) / (2 * self.weight)
+        return Inner(constant + float(slopes @ weights), found.multipliers, gamma, constant, slopes, found.iterations)
+
+    @cached_property
+    def uniform(self) -> Array:
+        """Equal weights."""
+        return np.full(len(self.family), 1 / len(self.family))
+
+    @cached_property
+    def margin(self) -> float:
+        """The distance of the sample's hull from the origin under equal weights, relative to the size of the points.
+
+        It is zero for all weights if it is zero for these: their features hold those of every combination.
+        """
+        gram = self.family.gram(self.uniform) / self.family.unit**2
+        return float(np.sqrt(max(2 * smo(gram).objective, 0.0)))
+
+    def refuse_infeasible(self) -> None:
+        """Raise InfeasibleError where no plane has all points on the side away from the origin."""
+        if self.margin <= 1e-7:
+            raise InfeasibleError(
+                "features_or_grams: the origin lies in the hull of the points in the features of every combination, so no "
+                "plane gives all of them a score of 1 or more; add a kernel that is positive, for example a Gaussian one",
+                "infeasible",
+            )
+
+    @cached_property
+    def constant_expansion(self) -> Array | None:
+        """The coefficients whose scores are all 1 under equal weights, or None if there are none."""
+        gram = self.family.gram(self.uniform)
+        gamma = np.linalg.lstsq(gram, np.ones(len(gram)), rcond=1e-13)[0]
+        return np.asarray(gamma) if np.abs(gram @ gamma - 1).max() <= 1e-9 else None
+
+    @cached_property
+    def constant_cost(self) -> float:
+        """About the squared length of a plane on which all points score 1, under equal weights."""
+        gram = self.family.gram(self.uniform)
+        ridge = 1e-8 * float(np.trace(gram)) / len(gram)
+        return float(np.linalg.solve(gram + ridge * np.eye(len(gram)), np.ones(len(gram))).sum())
+
+
+def line_search_weight(machine: Machine) -> tuple[Array, Inner, int]:
+    """The two weights at the minimum of J, the inner optimum there, and the number of inner problems solved.
+
+    The derivative of J rises, so its root is bracketed: a minimum at an end is an end where it points outwards.
+    """
+    seen: dict[float, Inner] = {}
+
+    def solved(first: float) -> Inner:
+        if first not in seen:
+            near = min(seen, key=lambda known: abs(known - first), default=None)
+            seen[first] = machine.solve(np.array([first, 1 - first]), None if near is None else seen[near].multipliers)
+        return seen[first]
+
+    def slope(first: float) -> float:
+        inner = solved(first)
+        return float(inner.slopes[0] - inner.slopes[1])
+
+    if slope(0.5) > 0:
+        first = 0.0 if slope(0.0) >= 0 else _root(slope, 0.0, 0.5)
+    else:
+        first = 1.0 if slope(1.0) <= 0 else _root(slope, 0.5, 1.0)
+    return np.array([first, 1 - first]), solved(first), len(seen)
+
+
+def _root(slope: Callable[[float], float], low: float, high: float) -> float:
+    return float(scipy.optimize.brentq(slope, low, high, xtol=1e-14, rtol=1e-14))
+
+
+def cutting_plane_weights(machine: Machine) -> tuple[Array, Inner, int]:
+    """Weights at the minimum of J, the inner optimum there, and the number of linear programs solved.
+
+    The bounds of the cutting planes know J, and hence the weights to the root of their gap only; equating the
+    derivatives of the kernels that have weight makes up for it.
+
+    Raises SolverError with the bounds if the gap did not close.
+    """
+    best_weights = machine.uniform
+    best = machine.solve(best_weights)
+    if len(machine.family) == 1:
+        return best_weights, best, 0
+    constants, slopes = [best.constant], [best.slopes]
+    for rounds in range(1, ROUNDS + 1):
+        lower, weights = _master(np.array(constants), np.array(slopes))
+        if best.value - lower <= GAP * max(abs(best.value), abs(lower)):
+            return *_equated(machine, best_weights, best), rounds
+        inner = machine.solve(weights, best.multipliers)
+        constants.append(inner.constant)
+        slopes.append(inner.slopes)
+        if inner.value < best.value:
+            best, best_weights = inner, weights
+    raise SolverError(f"weights: the bounds are {lower:.10g} and {best.value:.10g} after {ROUNDS} rounds", "user_limit")
+
+
+def _equated(machine: Machine, weights: Array, inner: Inner) -> tuple[Array, Inner]:
+    """The weights at which the derivatives of all kernels with weight are equal, if they are nearer to the optimum."""
+    held = np.flatnonzero(weights > 1e-6)
+    if held.size == 1:
+        return weights, inner
+    start = inner.multipliers
+
+    def spread(part: Array) -> Array:
+        # The last weight is what the others leave; a trial step outside the simplex is judged at its edge.
+        full = np.zeros(weights.size)
+        full[held] = np.maximum(np.append(part, 1 - part.sum()), 0.0)
+        return np.asarray(full / full.sum())
+
+    def difference(part: Array) -> Array:
+        found = machine.solve(spread(part), start).slopes[held]
+        return np.asarray((found[:-1] - found[-1]) / np.abs(found).max())
+
+    part = scipy.optimize.root(difference, weights[held][:-1], options={"maxfev": 40 * held.size}).x
+    refined = spread(part)
+    again = machine.solve(refined, start)
+    return (refined, again) if again.gap(refined) < inner.gap(weights) else (weights, inner)
+
+
+def _master(constants: Array, slopes: Array) -> tuple[float, Array]:
+    """The least theta above all planes, over the simplex, and the weights there."""
+    m = slopes.shape[1]
+    level, size = float(constants.max()), max(float(np.abs(slopes).max()), 1e-300)
+    found = scipy.optimize.linprog(
+        np.append(np.zeros(m), 1.0),
+        A_ub=np.hstack([slopes / size, -np.ones((len(slopes), 1))]),
+        b_ub=(level - constants) / size,
+        A_eq=np.append(np.ones(m), 0.0)[None, :],
+        b_eq=[1.0],
+        bounds=[(0, None)] * m + [(None, None)],
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if found.status != 0:
+        raise SolverError(
+            f"weights: the linear program of the cutting planes failed ({found.message})", str(found.status)
+        )
+    weights = np.maximum(found.x[:m], 0.0)
+    weights /= weights.sum()
+    # The bound is evaluated anew: it may not be better than what the planes say at the weights.
+    return float((constants + slopes @ weights).max()), weights

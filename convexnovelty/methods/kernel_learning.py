@@ -1,0 +1,802 @@
+r"""Learning the kernel of a one-class machine as a convex combination of given kernels.
+
+Tsang, Kwok and Li (2006), section III. A kernel could make any margin large by spreading the points out, so the machine
+is modified: every score lies between 1 and R, and R has a price. The paper's :math:`\nu` is ``outlier_fraction`` here,
+its C is ``scale_penalty`` and its c is ``covariance_weight``. Scores :math:`s = X'w` stand for the paper's
+:math:`\gamma_s - \beta + \lambda_s1`; then :math:`\beta = \xi`, :math:`\lambda_s = \rho`, :math:`\lambda_r = R`,
+:math:`\gamma_h = s - 1` and :math:`\gamma_r = R - s`, and the program of the dual's dual reads like a primal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from convexnovelty import datasets, kernels
+from convexnovelty._lazy import cp
+from convexnovelty.algorithms.mixture import Inner, Machine, cutting_plane_weights, line_search_weight
+from convexnovelty.declare import Claim, Instance, Method
+from convexnovelty.distances import scale_gamma
+from convexnovelty.errors import InputError
+from convexnovelty.features import FeatureMap, KernelFeatures
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.kernel_family import KernelFamily
+from convexnovelty.modelling import quantile_interval
+from convexnovelty.regions import Guarantee, HalfSpace
+from convexnovelty.uncertainty import FrobeniusBall
+from convexnovelty.validation import Array, fraction, nonnegative
+
+METHOD = Method(
+    "kernel_learning",
+    title="Kernel learning in the one-class machine",
+    source="Tsang, Kwok and Li (2006)",
+    summary="Finds the plane and, with it, the convex combination of kernels in whose features it separates best.",
+    letters=("E2",),
+)
+
+Kernels: TypeAlias = Any  # whatever KernelFamily.of takes
+
+
+# -- what several nodes share ------------------------------------------------------------------------------------------
+
+
+def _share(value: object, name: str) -> float:
+    return fraction(value, name, one=True)
+
+
+def _machine(given: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float) -> Machine:
+    return Machine(
+        KernelFamily.of(given),
+        _share(outlier_fraction, "outlier_fraction"),
+        nonnegative(scale_penalty, "scale_penalty"),
+        nonnegative(covariance_weight, "covariance_weight"),
+    )
+
+
+def _reading(family: KernelFamily, normal: Array, nu: float, **letters: Any) -> Reading:
+    scores = family.training @ normal
+    offset = quantile_interval(scores, nu)
+    outside = int((scores < offset.used - 1e-7 * float(np.abs(scores).max())).sum())
+    return Reading(
+        HalfSpace(normal, offset.used),
+        Guarantee(
+            f"{outside} of {family.n} training points lie outside, at most the fraction {nu:.6g} of them, and their "
+            f"scores span a factor of {float(scores.max() / scores.min()):.4g}",
+            bound=nu,
+        ),
+        offset,
+        letters,
+    )
+
+
+def _solution(machine: Machine, inner: Inner, weights: Array, how: str, iterations: int) -> Solution:
+    """A solution from weights and the inner optimum at them."""
+    normal = machine.family.normal(weights, inner.gamma)
+    reading = _reading(machine.family, normal, machine.nu, mu=weights, gamma=inner.gamma)
+    alphas = dict(zip(("alpha_s", "alpha_h", "alpha_r"), inner.multipliers, strict=True))
+    return Solution(
+        inner.value,
+        {**reading.letters, **alphas},
+        reading.region,
+        reading.guarantee,
+        offset=reading.offset,
+        solver=how,
+        iterations=iterations,
+    )
+
+
+@dataclass(frozen=True)
+class _Units:
+    """Sizes that bring a program to the order of one: of features, scores, multipliers and the objective."""
+
+    feature: float
+    score: float
+    multiplier: float
+    objective: float
+
+    @classmethod
+    def of(cls, machine: Machine) -> _Units:
+        """The constant score t costs t^2 q/2 - (1 - C) t with q = 1'K^{-1}1, whose minimiser over t >= 1 tells sizes."""
+        f, q, C = machine.family.unit, machine.constant_cost, machine.penalty
+        score = max(1.0, (1 - C) / q)
+        objective = score**2 * q + score * max(1.0, C)
+        return cls(f, score, max(1.0, C, objective if score == 1 else 1.0), objective)
+
+
+def _numbers(nu: Any, C: Any, c: Any = None) -> dict[str, Tunable]:
+    """What can be changed in a compiled program. Without a price the largest score is no part of the program: it could
+    be anything, and interior-point methods lose digits on what may be anything."""
+    found = {"outlier_fraction": Tunable("outlier_fraction", nu, _share)}
+    if nonnegative(C, "scale_penalty") > 0:
+        found["scale_penalty"] = Tunable("scale_penalty", C, nonnegative)
+    if c is not None:
+        found["covariance_weight"] = Tunable("covariance_weight", c, nonnegative)
+    return found
+
+
+def _limits(
+    n: int, numbers: dict[str, Tunable], unit: _Units, scores: Any
+) -> tuple[Any, list[Any], dict[str, Quantity]]:
+    """Slacks, offset and largest score of a program in scores: their cost, what holds of them, and their letters."""
+    size = unit.score / unit.objective
+    xi, rho = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho")
+    price = numbers["outlier_fraction"].parameter(lambda nu: size / (nu * n), nonneg=True)
+    cost, held = price * cp.sum(xi) - size * rho, [scores >= 1 / unit.score, scores >= rho - xi]
+    letters = {"xi": Quantity(xi, unit.score), "rho": Quantity(rho, unit.score)}
+    if "scale_penalty" in numbers:
+        R = cp.Variable(name="R")
+        cost = cost + numbers["scale_penalty"].parameter(lambda C: size * C, nonneg=True) * R
+        held, letters = [*held, scores <= R], {**letters, "R": Quantity(R, unit.score)}
+    return cost, held, letters
+
+
+def _several(features_or_grams: Kernels) -> str | None:
+    m = len(KernelFamily.of(features_or_grams))
+    return None if m == 1 else f"it is defined for one kernel, and there are {m}"
+
+
+def _not_two(features_or_grams: Kernels) -> str | None:
+    m = len(KernelFamily.of(features_or_grams))
+    return None if m == 2 else f"it is defined for two kernels, and there are {m}"
+
+
+def _with_covariance(covariance_weight: float = 0.0) -> str | None:
+    return None if covariance_weight == 0 else "the covariance is used, for which the program has another form"
+
+
+def _without_covariance(covariance_weight: float = 0.0) -> str | None:
+    return None if covariance_weight > 0 else "the covariance is not used"
+
+
+# -- the programs ------------------------------------------------------------------------------------------------------
+
+
+def kernel_learning(
+    features_or_grams: Any,
+    outlier_fraction: float,
+    scale_penalty: float = 1.0,
+    covariance_weight: float = 0.0,
+    form: Literal["primal", "dual"] = "primal",
+) -> Formulation:
+    r"""The modified one-class machine whose kernel is a convex combination of given kernels.
+
+    Parameters
+    ----------
+    features_or_grams : a list of feature maps of the same n points, or of their Gram matrices (n, n), or both; a
+        KernelFamily; or a single one of them.
+    outlier_fraction : the paper's nu, in (0, 1].
+    scale_penalty : the paper's C, at least zero: the price of the largest score, while the smallest is at least 1.
+    covariance_weight : the paper's c, at least zero. With c the metric is that of I + c X H X' in the features of the
+        learned kernel, which holds the radius r of the covariance's set as K / r.
+    form : "primal" (the second-order cone program after equation 14) or "dual" (the quadratically constrained program
+        of section III-B, whose multipliers are the weights).
+
+    Returns
+    -------
+    A formulation whose numbers can all be set without compiling again (in the dual form with a covariance, c apart).
+    ``solution.values["mu"]`` are the weights. New points are scored by ``KernelFamily.of(...).coordinates(Z)`` and the
+    region, or by ``KernelFamily.of(...).cross_gram(Z, mu) @ gamma``, which is the same.
+
+    Raises
+    ------
+    InputError for arguments that cannot be used; IndefiniteError for a Gram matrix with a negative eigenvalue;
+    InfeasibleError, on solving, where no plane has every point on one side in the features of any combination.
+
+    Examples
+    --------
+    >>> import convexnovelty as cn, numpy as np
+    >>> grams = [np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([[1.0, 0.2], [0.2, 1.0]])]
+    >>> solution = cn.kernel_learning(grams, outlier_fraction=0.5, scale_penalty=1.0).solve()
+    >>> round(solution.objective, 6), [round(float(mu), 6) + 0.0 for mu in solution.values["mu"]]
+    (0.666667, [1.0, 0.0])
+    """
+    if form not in ("primal", "dual"):
+        raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
+    if form == "primal":
+        return socp(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    if nonnegative(covariance_weight, "covariance_weight") > 0:
+        return qcqp_covariance(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    return qcqp(features_or_grams, outlier_fraction, scale_penalty)
+
+
+def _socp(machine: Machine, weigh: Any) -> Formulation:
+    """The program in scores; ``weigh`` poses the sum of |c_k|^2 / mu_k and says how the weights are read."""
+    numbers = _numbers(machine.nu, machine.penalty, machine.weight)
+    family, n, unit = machine.family, machine.family.n, _Units.of(machine)
+    size = unit.score / unit.objective
+    weight = numbers["covariance_weight"].parameter(lambda c: size * unit.score * c / 2, nonneg=True)
+    s = cp.Variable(n, name="s")
+    cost, limits, letters = _limits(n, numbers, unit, s)
+    parts = [cp.Variable(factor.shape[1]) for factor in family.factors]
+    tie = sum(factor / unit.feature @ c for factor, c in zip(family.factors, parts, strict=True)) == s
+    length, held, quantities, read_weights = weigh(parts)
+    spread, squared = cp.sum_squares(s - cp.sum(s) / n), (unit.score / unit.feature) ** 2
+
+    def read(values: Any) -> Reading:
+        normal = np.concatenate([np.asarray(c.value) for c in parts]) * unit.score / unit.feature
+        # The multiplier of K^(1/2) c = s is the expansion of the plane in the sample.
+        gamma = -np.asarray(tie.dual_value) * unit.objective / unit.score
+        return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=read_weights())
+
+    return Formulation(
+        cp.Problem(cp.Minimize(squared / unit.objective * length / 2 + weight * spread + cost), [tie, *limits, *held]),
+        {
+            "s": Quantity(s, unit.score),
+            **letters,
+            **{f"c_{k}": Quantity(c, unit.score / unit.feature) for k, c in enumerate(parts)},
+            **{name: Quantity(q, squared if name == "tau" else 1.0) for name, q in quantities.items()},
+        },
+        objective_unit=unit.objective,
+        read=read,
+        tunables=numbers,
+        admissible=machine.refuse_infeasible,
+    )
+
+
+@METHOD.node(
+    "socp",
+    source="section III-C, after equation 14",
+    latex=r"\min\ \tfrac12\sum_k\tau_k+\tfrac c2s'Hs+\tfrac1{\nu n}\sum_i\xi_i-\rho+CR\quad\text{s.t.}\quad"
+    r"\sum_kK_k^{1/2}c_k=s,\ c_k'c_k\le\mu_k\tau_k,\ \mathbf1'\mu=1,\ \mathbf1\le s\le R\mathbf1,\ s\ge\rho\mathbf1-\xi",
+)
+def socp(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
+) -> Formulation:
+    """Weights and plane together; any factor F with F F' = K serves as the root of a Gram matrix."""
+
+    def weigh(parts: Any) -> Any:
+        mu, tau = cp.Variable(len(parts), nonneg=True), cp.Variable(len(parts))
+        held = [cp.quad_over_lin(c, mu[k]) <= tau[k] for k, c in enumerate(parts)]
+        return cp.sum(tau), [*held, cp.sum(mu) == 1], {"mu": mu, "tau": tau}, lambda: np.asarray(mu.value)
+
+    return _socp(_machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight), weigh)
+
+
+@METHOD.node(
+    "block_norm",
+    source="not in the paper: the program after equation 14, with the weights minimised away",
+    latex=r"\min_\mu\sum_k\frac{c_k'c_k}{\mu_k}=\Bigl(\sum_k\|c_k\|\Bigr)^2,\quad\mu_k=\frac{\|c_k\|}{\sum_j\|c_j\|}",
+)
+def block_norm(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
+) -> Formulation:
+    """The squared sum of norms: why weights come out sparse, as in the group lasso."""
+
+    def weigh(parts: Any) -> Any:
+        total = cp.Variable()
+        held = [cp.sum(cp.hstack([cp.norm(c) for c in parts])) <= total]
+
+        def weights() -> Array:
+            lengths = np.array([np.linalg.norm(c.value) for c in parts])
+            return np.asarray(lengths / lengths.sum())
+
+        return cp.square(total), held, {}, weights
+
+    return _socp(_machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight), weigh)
+
+
+def _alphas(
+    machine: Machine, numbers: dict[str, Tunable], unit: _Units
+) -> tuple[Any, dict[str, Quantity], list[Any], Any]:
+    """v, the groups of multipliers, what holds of them, and the sum of the second group, which is the gain."""
+    n, size = machine.family.n, unit.multiplier
+    s, h = cp.Variable(n, nonneg=True, name="alpha_s"), cp.Variable(n, nonneg=True, name="alpha_h")
+    upper = numbers["outlier_fraction"].parameter(lambda nu: 1 / (nu * n * size), nonneg=True)
+    v, total, held = cp.Variable(n, name="v"), s + h, [s <= upper, cp.sum(s) == 1 / size]
+    letters = {"alpha_s": Quantity(s, size), "alpha_h": Quantity(h, size)}
+    if "scale_penalty" in numbers:
+        r = cp.Variable(n, nonneg=True, name="alpha_r")
+        held.append(cp.sum(r) == numbers["scale_penalty"].parameter(lambda C: C / size, nonneg=True))
+        total, letters = total - r, {**letters, "alpha_r": Quantity(r, size)}
+    return v, letters, [v == total, *held], cp.sum(h)
+
+
+@METHOD.node(
+    "qcqp",
+    source="section III-B",
+    latex=r"\max_{\alpha,t}\ \alpha_h'\mathbf1-t\quad\text{s.t.}\quad t\ge\tfrac12v'K_kv,\ v=\alpha_s+\alpha_h-\alpha_r,\ "
+    r"0\le\alpha_s\le\tfrac1{\nu n},\ \alpha_s'\mathbf1=1,\ \alpha_h\ge0,\ \alpha_r\ge0,\ \alpha_r'\mathbf1=C",
+    condition=_with_covariance,
+)
+def qcqp(features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float) -> Formulation:
+    """Without a covariance: the weights are the multipliers of the quadratic constraints."""
+    machine = _machine(features_or_grams, outlier_fraction, scale_penalty, 0.0)
+    return _quadratic_dual(machine, _numbers(outlier_fraction, scale_penalty), covariance=False)
+
+
+@METHOD.node(
+    "qcqp_covariance",
+    source="not in the paper: section III-B with a covariance, by splitting v = a + (v - a)",
+    latex=r"v'(\hat K^{-1}+cH)^{-1}v=\min_{\mathbf1'(v-a)=0}a'\hat Ka+\tfrac1c\|v-a\|^2:\quad"
+    r"\max\ \alpha_h'\mathbf1-\tfrac1{2c}\|v-a\|^2-t\quad\text{s.t.}\quad t\ge\tfrac12a'K_ka",
+    condition=_without_covariance,
+)
+def qcqp_covariance(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float
+) -> Formulation:
+    """With a covariance, quadratic constraints again: the parallel sum of K and (cH)^{-1} is a least sum of squares."""
+    if nonnegative(covariance_weight, "covariance_weight") == 0:
+        raise InputError("covariance_weight: 0 was found, for which the program is 'qcqp'; give a number above zero")
+    machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    return _quadratic_dual(machine, _numbers(outlier_fraction, scale_penalty), covariance=True)
+
+
+def _quadratic_dual(machine: Machine, numbers: dict[str, Tunable], *, covariance: bool) -> Formulation:
+    family, unit = machine.family, _Units.of(machine)
+    v, quantities, held, gain = _alphas(machine, numbers, unit)
+    t, a = cp.Variable(name="t"), cp.Variable(family.n, name="a") if covariance else v
+    size, split = unit.multiplier * unit.feature, []
+    objective = unit.multiplier / unit.objective * gain - t
+    if covariance:
+        root = unit.multiplier / np.sqrt(2 * machine.weight * unit.objective)
+        objective = objective - cp.sum_squares(root * (v - a))
+        split = [cp.sum(v) == cp.sum(a)]
+    # A factor keeps the cone as small as the kernel's rank, and CVXPY from factoring the Gram matrix with few digits;
+    # variables of their own for the products keep the cone itself sparse, and interior-point steps exact.
+    parts = [cp.Variable(factor.shape[1]) for factor in family.factors]
+    size = size / np.sqrt(2 * unit.objective) / unit.feature
+    ties = [part == (size * factor.T) @ a for part, factor in zip(parts, family.factors, strict=True)]
+    bounds = [cp.sum_squares(part) <= t for part in parts]
+
+    def read(values: Any) -> Reading:
+        mu = np.array([np.asarray(bound.dual_value).item() for bound in bounds])
+        gamma = np.asarray(a.value) * unit.multiplier
+        normal = family.normal(mu, gamma)
+        return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=mu)
+
+    return Formulation(
+        cp.Problem(cp.Maximize(objective), [*held, *split, *ties, *bounds]),
+        {**quantities, "t": Quantity(t, unit.objective)},
+        objective_unit=unit.objective,
+        read=read,
+        tunables=numbers,
+        admissible=machine.refuse_infeasible,
+    )
+
+
+# -- one kernel --------------------------------------------------------------------------------------------------------
+
+
+@METHOD.node(
+    "modified_primal",
+    source="section III-A",
+    latex=r"\min_{w,\xi,\rho,R}\ \tfrac12w'\Sigma w+\tfrac1{\nu n}\sum_i\xi_i-\rho+CR"
+    r"\quad\text{s.t.}\quad1\le w'x_i\le R,\ w'x_i\ge\rho-\xi_i,\ \xi_i\ge0",
+    condition=_several,
+)
+def modified_primal(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
+) -> Formulation:
+    """The machine whose scores have a lower limit of 1 and a price on the upper one, for one kernel."""
+    machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    if (refusal := _several(machine.family)) is not None:
+        raise InputError(f"features_or_grams: {refusal}; use the program 'socp'")
+    numbers = _numbers(machine.nu, machine.penalty, machine.weight)
+    family, n, unit = machine.family, machine.family.n, _Units.of(machine)
+    size = unit.score / unit.objective
+    rows = family.factors[0] / unit.feature
+    w = cp.Variable(rows.shape[1], name="w")
+    weight = numbers["covariance_weight"].parameter(lambda c: size * unit.score * c / 2, nonneg=True)
+    squared = unit.score**2 / (unit.objective * unit.feature**2) * cp.sum_squares(w) / 2
+    squared = squared + weight * cp.sum_squares((rows - rows.mean(axis=0)) @ w)
+    cost, limits, letters = _limits(n, numbers, unit, rows @ w)
+    return Formulation(
+        cp.Problem(cp.Minimize(squared + cost), limits),
+        {"w": Quantity(w, unit.score / unit.feature), **letters},
+        objective_unit=unit.objective,
+        read=lambda values: _reading(family, values["w"], numbers["outlier_fraction"].value, mu=np.ones(1)),
+        tunables=numbers,
+        admissible=machine.refuse_infeasible,
+    )
+
+
+@METHOD.node(
+    "single_kernel",
+    source="section III-A, the dual; equation 13",
+    latex=r"\max_\alpha\ \alpha_h'\mathbf1-\tfrac12v'(K^{-1}+cH)^{-1}v,\quad v=\alpha_s+\alpha_h-\alpha_r",
+    condition=_several,
+)
+def single_kernel(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
+) -> Formulation:
+    """The quadratic program in three groups of multipliers, for one kernel."""
+    machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    if (refusal := _several(machine.family)) is not None:
+        raise InputError(f"features_or_grams: {refusal}; use the program 'qcqp'")
+    numbers = _numbers(outlier_fraction, scale_penalty)
+    family, unit = machine.family, _Units.of(machine)
+    v, quantities, held, gain = _alphas(machine, numbers, unit)
+    gram = machine.metric_gram(np.ones(1)) * (unit.multiplier**2 / unit.objective)
+    objective = unit.multiplier / unit.objective * gain - cp.quad_form(v, cp.psd_wrap(gram)) / 2
+
+    def read(values: Any) -> Reading:
+        gamma = machine.expansion(np.ones(1), np.asarray(v.value) * unit.multiplier)
+        normal = family.normal(np.ones(1), gamma)
+        return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=np.ones(1))
+
+    return Formulation(
+        cp.Problem(cp.Maximize(objective), held),
+        {**quantities, "v": Quantity(v, unit.multiplier)},
+        objective_unit=unit.objective,
+        read=read,
+        tunables=numbers,
+        admissible=machine.refuse_infeasible,
+    )
+
+
+@METHOD.node(
+    "smo",
+    kind="algorithm",
+    source="section III-A, the dual; pair steps as in Schölkopf and Smola (2001), section 8.4, in each group",
+    latex=r"\alpha_s:\ \text{pairs},\quad\alpha_r:\ \text{pairs},\quad\alpha_h:\ \text{single multipliers}",
+    condition=_several,
+)
+def sequential(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
+) -> Solution:
+    """Sequential minimal optimisation with three groups of multipliers and two equality constraints."""
+    machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    if (refusal := _several(machine.family)) is not None:
+        raise InputError(f"features_or_grams: {refusal}; use 'semi_infinite_lp'")
+    machine.refuse_infeasible()
+    inner = machine.solve(np.ones(1))
+    return _solution(machine, inner, np.ones(1), "SMO, three groups", inner.iterations)
+
+
+def _not_constant(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
+) -> str | None:
+    if (refusal := _several(features_or_grams)) is not None:
+        return refusal
+    machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    gamma = machine.constant_expansion
+    if gamma is None:
+        return "the constant is no combination of the kernel's columns"
+    least = float(np.maximum(1 / machine.family.n - gamma, 0.0).sum())
+    return None if scale_penalty >= least else f"the scores are constant for a scale_penalty of {least:.6g} and more"
+
+
+@METHOD.node(
+    "constant_scores",
+    kind="closed form",
+    source="not in the paper: section III-A for a large C",
+    latex=r"C\ \text{large}:\quad s=\mathbf1,\ R=\rho=1,\ \gamma=K^{-1}\mathbf1,\ \text{value}\ \tfrac12\mathbf1'K^{-1}\mathbf1+C-1",
+    condition=_not_constant,
+)
+def constant_scores(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
+) -> Solution:
+    """A price of the largest score that is high enough presses all scores onto 1, where the covariance costs nothing."""
+    machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    gamma = machine.constant_expansion
+    refusal = _not_constant(machine.family, outlier_fraction, scale_penalty, covariance_weight)
+    if refusal is not None or gamma is None:
+        raise InputError(f"scale_penalty: {scale_penalty} was found; {refusal}")
+    reading = _reading(machine.family, machine.family.normal(np.ones(1), gamma), machine.nu, gamma=gamma, mu=np.ones(1))
+    value = float(gamma.sum()) / 2 + machine.penalty - 1
+    return Solution(value, dict(reading.letters), reading.region, reading.guarantee, offset=reading.offset)
+
+
+# -- weights by algorithms ---------------------------------------------------------------------------------------------
+
+
+@METHOD.node(
+    "line_search",
+    kind="algorithm",
+    source="equation 12 for two kernels",
+    latex=r"J(\mu)=\max_\alpha\alpha_h'\mathbf1-\tfrac12v'\bigl((\mu K_1+(1-\mu)K_2)^{-1}+cH\bigr)^{-1}v,\quad J'(\mu)=0",
+    condition=_not_two,
+)
+def line_search(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
+) -> Solution:
+    """A search in one dimension for the weight at which the derivative of the inner optimum vanishes."""
+    machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    if (refusal := _not_two(machine.family)) is not None:
+        raise InputError(f"features_or_grams: {refusal}; use 'semi_infinite_lp'")
+    machine.refuse_infeasible()
+    weights, inner, rounds = line_search_weight(machine)
+    return _solution(machine, inner, weights, "one-dimensional search", rounds)
+
+
+@METHOD.node(
+    "semi_infinite_lp",
+    kind="algorithm",
+    source="equation 12, as a semi-infinite linear program in the weights",
+    latex=r"\min_{\mu,\theta}\ \theta\quad\text{s.t.}\quad\theta\ge\alpha_h'\mathbf1-\tfrac1{2c}\|v-a\|^2-\sum_k\mu_k\tfrac12a'K_ka"
+    r"\quad\forall\,\alpha,a,\quad\mu\ge0,\ \mathbf1'\mu=1",
+)
+def semi_infinite_lp(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
+) -> Solution:
+    """Cutting planes: a linear program in the weights, and sequential minimal optimisation at the weights it proposes."""
+    machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    machine.refuse_infeasible()
+    weights, inner, rounds = cutting_plane_weights(machine)
+    return _solution(machine, inner, weights, "semi-infinite LP", rounds)
+
+
+# -- the arrows --------------------------------------------------------------------------------------------------------
+
+
+def _to_scores(solution: Solution, features_or_grams: Kernels, scale_penalty: float) -> dict[str, Any]:
+    """Plane and weights of any solution, as the second-order cone program has them."""
+    family, region, mu = KernelFamily.of(features_or_grams), solution.region, np.asarray(solution.values["mu"])
+    if not isinstance(region, HalfSpace):
+        return {}
+    s, rho = family.training @ region.normal, region.offset
+    parts = [region.normal[block] for block in family.blocks]
+    mu = np.maximum(mu, 1e-12)  # a weight of zero goes with a part of zero, but not in rounding
+    tau = np.array([c @ c / m for c, m in zip(parts, mu, strict=True)])
+    found = {"s": s, "mu": mu, "tau": tau, **_limits_of(s, rho, scale_penalty)}
+    return {**found, **{f"c_{k}": c for k, c in enumerate(parts)}}
+
+
+def _limits_of(s: Array, rho: float, scale_penalty: float) -> dict[str, Any]:
+    """Offset, slacks and largest score, which is a letter only where it has a price."""
+    found = {"rho": rho, "xi": np.maximum(rho - s, 0.0)}
+    return {**found, "R": float(s.max())} if scale_penalty > 0 else found
+
+
+def _to_primal(solution: Solution, features_or_grams: Kernels, scale_penalty: float) -> dict[str, Any]:
+    """The plane of a solution with one kernel."""
+    family, region = KernelFamily.of(features_or_grams), solution.region
+    if not isinstance(region, HalfSpace):
+        return {}
+    return {"w": region.normal, **_limits_of(family.training @ region.normal, region.offset, scale_penalty)}
+
+
+def _to_multipliers(solution: Solution, scale_penalty: float) -> dict[str, Any]:
+    """The groups of multipliers and what they add up to."""
+    groups = {name: solution.values[name] for name in ("alpha_s", "alpha_h", "alpha_r")}
+    v = groups["alpha_s"] + groups["alpha_h"] - groups["alpha_r"]
+    if scale_penalty == 0:
+        del groups["alpha_r"]
+    return {**groups, "v": v}
+
+
+METHOD.step(
+    "qcqp",
+    "socp",
+    claim="for c = 0 the multipliers of the quadratic constraints are the weights of the cone program",
+    equation="sections III-B and III-C",
+    reference="conic dual",
+    values=_to_scores,
+)
+METHOD.step(
+    "qcqp_covariance",
+    "socp",
+    claim="with a covariance the dual is quadratically constrained too, once v is split",
+    equation="equations 12 and 14",
+    reference="conic dual",
+    values=_to_scores,
+)
+METHOD.step(
+    "block_norm",
+    "socp",
+    claim="the weights minimise the sum of |c_k|^2 / mu_k to the squared sum of the norms",
+    equation="after equation 14",
+    reference="formulation",
+    values=_to_scores,
+)
+METHOD.step(
+    "semi_infinite_lp",
+    "socp",
+    claim="minimum over weights and maximum over multipliers may be exchanged, plane by plane",
+    equation="equation 12",
+    reference="algorithm",
+    values=_to_scores,
+)
+METHOD.step(
+    "line_search",
+    "semi_infinite_lp",
+    claim="for two kernels the weight is the root of one derivative",
+    equation="equation 12",
+    reference="algorithm",
+)
+METHOD.step(
+    "modified_primal",
+    "socp",
+    claim="with one kernel the cone program is the modified primal in the scores s = X'w",
+    equation="sections III-A and III-C",
+    reference="formulation",
+    values=_to_scores,
+)
+METHOD.step(
+    "single_kernel",
+    "modified_primal",
+    claim="the dual of the modified primal has three groups of multipliers",
+    equation="section III-A",
+    reference="formulation",
+    values=_to_primal,
+)
+METHOD.step(
+    "smo",
+    "single_kernel",
+    claim="steps within each group end at the optimum of the dual",
+    equation="section III-A",
+    reference="algorithm",
+    values=_to_multipliers,
+)
+METHOD.step(
+    "constant_scores",
+    "modified_primal",
+    claim="for a large C all scores are 1, and the plane interpolates the constant",
+    equation="section III-A",
+    reference="closed form",
+    values=_to_primal,
+)
+
+
+def _modified(
+    features_or_grams: Kernels,
+    outlier_fraction: float,
+    scale_penalty: float,
+    covariance_weight: float = 0.0,
+    uncertainty: Any = None,
+) -> str | None:
+    if uncertainty != FrobeniusBall(1.0) and not (isinstance(uncertainty, FrobeniusBall) and uncertainty.radius == 1):
+        return "the instance does not state the plain machine's set, a Frobenius ball of radius 1"
+    if scale_penalty > 0 or _several(features_or_grams) is not None:
+        return "only with one kernel and a free scale the machine may be the plain one"
+    machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    return "the lower limit of the scores binds" if machine.solve(np.ones(1)).multipliers[1].any() else None
+
+
+METHOD.step(
+    "single_kernel",
+    "mahalanobis_svm/kernel_dual",
+    claim="with C = 0, and where all scores exceed 1 anyway, the machine is the Mahalanobis one-class machine with r = 1",
+    equation="equations 8 and 10, section III-A",
+    reference="formulation",
+    condition=_modified,
+    objective=lambda value: -value,
+    values=lambda solution: {"alpha": solution.values["alpha_s"]},
+)
+
+
+# -- theorems ----------------------------------------------------------------------------------------------------------
+
+
+@METHOD.property("nu-property", source="section III-A")
+def nu_property(solution: Solution, features_or_grams: Kernels, outlier_fraction: float) -> list[Claim]:
+    """Outliers are at most the fraction nu, and at least this fraction holds the plane up."""
+    family, region = KernelFamily.of(features_or_grams), solution.region
+    if not isinstance(region, HalfSpace):
+        return []
+    scores = family.training @ region.normal
+    outliers = float((scores < region.offset - 1e-6 * float(np.abs(scores).max())).mean())
+    text, exact = "outliers are at most the fraction nu", "a count, so exact up to rounding"
+    claims = [Claim(text, outliers, outlier_fraction, "<=", 1e-9, source="section III-A", because=exact)]
+    if (alpha := solution.values.get("alpha_s")) is not None:
+        support = float((alpha > 1e-6 / (outlier_fraction * family.n)).mean())
+        text = "multipliers of the slack constraints are positive for the fraction nu at least"
+        claims.append(Claim(text, support, outlier_fraction, ">=", 1e-9, source="section III-A", because=exact))
+    return claims
+
+
+@METHOD.property("optimal weights", source="equation 12")
+def optimal_weights(solution: Solution, features_or_grams: Kernels) -> list[Claim]:
+    """Weights are a point of the simplex, and no kernel with weight is longer on the plane's coefficients than another."""
+    family, gamma = KernelFamily.of(features_or_grams), solution.values.get("gamma")
+    mu = np.asarray(solution.values["mu"])
+    claims = [
+        Claim("weights sum to 1", float(mu.sum()), 1.0, tolerance=1e-7, source="equation 11"),
+        Claim("weights are not negative", float(mu.min()), 0.0, ">=", 1e-8, source="equation 11"),
+    ]
+    if gamma is not None and len(family) > 1:
+        lengths = np.array([float(gamma @ (K @ gamma)) for K in family.grams])
+        claims.append(
+            Claim(
+                "the weighted mean of a'K_k a is the largest of them",
+                float(mu @ lengths) / float(lengths.max()),
+                1.0,
+                tolerance=1e-5,
+                source="section III-B",
+                because="the expansion is known to the root of the solver's accuracy",
+            )
+        )
+    return claims
+
+
+@METHOD.property("range of scores", source="section III-A")
+def score_range(solution: Solution, features_or_grams: Kernels) -> list[Claim]:
+    """Training scores are at least 1, and those of the learned kernel are those of the plane in coordinates."""
+    family, region, gamma = KernelFamily.of(features_or_grams), solution.region, solution.values.get("gamma")
+    if not isinstance(region, HalfSpace):
+        return []
+    scores = family.training @ region.normal
+    because = "the solver's accuracy"
+    claims = [Claim("the least score", float(scores.min()), 1.0, ">=", 1e-5, source="section III-A", because=because)]
+    if gamma is not None:
+        apart = np.abs(family.gram(solution.values["mu"]) @ gamma - scores).max() / np.abs(scores).max()
+        text = "the learned kernel scores as the plane does"
+        claims.append(Claim(text, float(apart), 0.0, tolerance=1e-5, source="equation 11", because=because))
+    return claims
+
+
+# -- instances ---------------------------------------------------------------------------------------------------------
+
+
+def _instance(name: str, family: KernelFamily, probe: Any, nu: float, C: float, c: float, **more: Any) -> Instance:
+    arguments = {
+        "features_or_grams": family,
+        "outlier_fraction": nu,
+        "scale_penalty": C,
+        "covariance_weight": c,
+        **more,
+    }
+    return Instance(name, arguments, family.coordinates(probe))
+
+
+def _gaussians(X: Array, factors: tuple[float, ...]) -> KernelFamily:
+    """Gaussian kernels around the width that the automatic gamma gives."""
+    gamma = scale_gamma(X)
+    return KernelFamily.of_kernels(X, [kernels.gaussian(gamma=factor * gamma) for factor in factors])
+
+
+@METHOD.instance("digits, four kernels")
+def digits() -> Instance:
+    """Images of one digit and kernels of four kinds, two of which get weight."""
+    data = datasets.digits(digit=0)
+    chosen = [
+        kernels.laplacian(gamma="scale"),
+        kernels.gaussian(gamma="scale"),
+        kernels.polynomial(degree=2, gamma=1 / 64),
+        kernels.linear(),
+    ]
+    family = KernelFamily.of_kernels(data.nominal[:36] / 16, chosen)
+    return _instance("digits, four kernels", family, data.novel[:40] / 16, 0.2, 2.0, 0.0)
+
+
+@METHOD.instance("banana, three gaussian kernels, covariance")
+def banana() -> Instance:
+    """A crescent, with its covariance in the metric."""
+    data = datasets.banana(n=30)
+    family = _gaussians(data.nominal, (4.0, 1.0, 0.25))
+    return _instance("banana, three gaussian kernels, covariance", family, data.novel, 0.15, 3.0, 0.05)
+
+
+@METHOD.instance("badly scaled, two Gram matrices")
+def badly_scaled() -> Instance:
+    """Columns in units from 1e-4 to 1e4, whose products are near 1e8, and a Gaussian Gram matrix of that size."""
+    data = datasets.badly_scaled(n=20)
+    gaussian, size = kernels.gaussian(gamma="scale").fitted(data.nominal), 2e8
+    family = KernelFamily([data.nominal @ data.nominal.T, size * gaussian(data.nominal)])
+    probe = [data.novel @ data.nominal.T, size * gaussian(data.novel, data.nominal)]
+    return _instance("badly scaled, two Gram matrices", family, probe, 0.4, 0.3, 0.0)
+
+
+@METHOD.instance("wide, duplicates, linear and gaussian")
+def wide() -> Instance:
+    """Twelve points in thirty dimensions, two of them twice."""
+    data = datasets.wide()
+    X = np.vstack([data.nominal, data.nominal[:2]]) / 30
+    family = KernelFamily.of_kernels(X, [kernels.linear(), kernels.gaussian(gamma=1.0)])
+    return _instance("wide, duplicates, linear and gaussian", family, data.novel / 30, 0.3, 0.8, 1.0)
+
+
+@METHOD.instance("blob, one kernel")
+def single() -> Instance:
+    """One kernel and its covariance: the programs of section III-A."""
+    data = datasets.blob(n=40)
+    return _instance("blob, one kernel", _gaussians(data.nominal, (1.0,)), data.novel, 0.2, 0.6, 0.05)
+
+
+@METHOD.instance("blob, one kernel, constant scores")
+def constant() -> Instance:
+    """A price of the largest score that presses all scores onto 1."""
+    data = datasets.blob(n=30)
+    return _instance("blob, one kernel, constant scores", _gaussians(data.nominal, (20.0,)), data.novel, 0.2, 6.0, 0.1)
+
+
+@METHOD.instance("blob, one kernel, free scale")
+def free_scale() -> Instance:
+    """No price, and a kernel so large that all scores exceed 1 anyway."""
+    data = datasets.blob(n=30)
+    kernel = kernels.gaussian(gamma=0.5 * scale_gamma(data.nominal))
+    features: FeatureMap = KernelFeatures(6 * kernel(data.nominal), "precomputed")
+    probe, more = 6 * kernel(data.novel, data.nominal), {"features": features, "uncertainty": FrobeniusBall(1.0)}
+    return _instance("blob, one kernel, free scale", KernelFamily([features]), probe, 0.2, 0.0, 0.02, **more)
