@@ -14,10 +14,20 @@ import numpy as np
 
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.errors import InputError
-from convexnovelty.regions import Guarantee
+from convexnovelty.features import FeatureMap
+from convexnovelty.formulation import Solution
+from convexnovelty.regions import Guarantee, HalfSpace
 from convexnovelty.validation import Array, fraction, integer, nonnegative, positive, symmetric, vector
 
-__all__ = ["MarginBound", "leave_one_out_bound", "leave_one_out_errors", "margin_bound", "points_needed", "slack_sum"]
+__all__ = [
+    "MarginBound",
+    "leave_one_out_bound",
+    "leave_one_out_errors",
+    "margin_bound",
+    "points_needed",
+    "slack_sum",
+    "solution_bound",
+]
 
 # The constant of the entropy numbers of linear functions, as the chapter gives it.
 C = 103.0
@@ -104,6 +114,26 @@ def margin_bound(
     if formula >= 1:
         said += "; it says nothing at this sample size"
     return MarginBound(value, formula, complexity, formula >= 1, Guarantee(said, bound=value))
+
+
+def solution_bound(solution: Solution, features: FeatureMap, gamma: float, delta: float = 0.05) -> MarginBound:
+    """Theorem 8.6 for a solution of the one-class machine, with the slacks and the radius of its training points.
+
+    ``gamma`` is in units of the decision values. The radius is that of the sample: for a kernel with constant k(x, x)
+    that of all points.
+    """
+    region = solution.region
+    if not isinstance(region, HalfSpace):
+        raise InputError(f"solution: its region is {type(region).__name__}; theorem 8.6 is about half-spaces")
+    scores = np.asarray(features.training) @ region.normal
+    return margin_bound(
+        features.n,
+        slack_sum(scores, region.offset),
+        gamma,
+        float(np.linalg.norm(region.normal)),
+        delta,
+        float(np.sqrt(features.squared_norms().max())),
+    )
 
 
 def points_needed(
