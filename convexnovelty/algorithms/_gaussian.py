@@ -14,7 +14,7 @@ what lies next in memory. Sources are packed likewise, SOURCES to a panel.
 from __future__ import annotations
 
 from convexnovelty.algorithms._compile import compiled
-from convexnovelty.algorithms._lanes import LANES, add, exp2, fused, load, spread, store
+from convexnovelty.algorithms._lanes import LANES, add, exp2, fused, load, splat, spread, store
 from convexnovelty.algorithms.box import Indices
 from convexnovelty.validation import Array
 
@@ -22,6 +22,8 @@ __all__ = ["SOURCES", "WIDTH", "accumulate", "kernel_row", "kernel_rows", "pack"
 
 WIDTH = 2 * LANES  # points in a panel: two registers, so that a number of a source is used twice when it is loaded
 SOURCES = 6  # sources at a time: their twelve sums, two loads and a spread fill fifteen registers
+# Panels of sources whose terms are summed apart: partial sums lose fewer bits than one long sum.
+PARTIAL = 16
 
 
 def _pack(X: Array, center: Array, scale: float, panels: Array) -> None:
@@ -57,7 +59,8 @@ def _accumulate(panels: Array, sources: Array, weights: Array, out: Array, first
     points, origin, height = panels.ravel(), sources.ravel(), d * SOURCES
     for panel in range(first, last):
         base = panel * (d + 1) * WIDTH
-        left, right = load(out, panel * WIDTH), load(out, panel * WIDTH + LANES)
+        total_left, total_right = load(out, panel * WIDTH), load(out, panel * WIDTH + LANES)
+        left, right = splat(0.0), splat(0.0)
         left_height, right_height = load(points, base + d * WIDTH), load(points, base + d * WIDTH + LANES)
         for block in range(sources.shape[0]):
             z, w = block * (d + 1) * SOURCES, block * SOURCES
@@ -101,8 +104,11 @@ def _accumulate(panels: Array, sources: Array, weights: Array, out: Array, first
             left, right = fused(v, exp2(a4), left), fused(v, exp2(b4), right)
             v = spread(weights, w + 5)
             left, right = fused(v, exp2(a5), left), fused(v, exp2(b5), right)
-        store(out, panel * WIDTH, left)
-        store(out, panel * WIDTH + LANES, right)
+            if block % PARTIAL == 0:
+                total_left, total_right = add(total_left, left), add(total_right, right)
+                left, right = splat(0.0), splat(0.0)
+        store(out, panel * WIDTH, add(total_left, left))
+        store(out, panel * WIDTH + LANES, add(total_right, right))
 
 
 def _kernel_row(panels: Array, i: int, out: Array) -> None:

@@ -21,7 +21,7 @@ from convexnovelty.algorithms.blocks import State, minimise
 from convexnovelty.algorithms.box import Box, Indices, Offset, extended, kkt_gap, kkt_offset
 from convexnovelty.algorithms.gram import Gram, gram_of, padded, weighted_kernels
 from convexnovelty.algorithms.smo import refuse_indefinite
-from convexnovelty.errors import InputError
+from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.kernels import Kernel, Precomputed, as_kernel
 from convexnovelty.validation import Array, fraction, integer, number, positive, vector
 from convexnovelty.validation import points as check_points
@@ -139,8 +139,8 @@ class _Program:
         X = check_points(points, "points")
         fitted = as_kernel(kernel).fitted(X)
         gram = gram_of(X, fitted, integer(threads, "threads", 1))
-        if not (fitted.semidefinite and not isinstance(fitted, Precomputed)) and gram.size <= CHECKED:
-            refuse_indefinite(gram.block(np.arange(gram.size)))
+        if isinstance(fitted, Precomputed) or not fitted.semidefinite:
+            _refuse_indefinite(gram)
         slope = np.zeros(gram.size) if linear is None else vector(linear, "linear", gram.size)
         signs = 1.0 if y is None else vector(y, "y", gram.size)
         return cls(gram, fitted, signs * slope, None if total is None else number(total, "total"))
@@ -158,14 +158,20 @@ class _Program:
         slope = extended(self.linear / unit, length)
         start = None if previous is None else _continued(self.gram, scaled.extended(length), previous)
         state = minimise(self.gram, slope, scaled.extended(length), tolerance * diagonal, start, rounds)
-        b, gradient = state.b[:n] * unit, state.gradient[:n] * unit
-        gap, offset = kkt_offset(gradient, b, box)
+        # Which bound a coordinate is at is read in the method's units, where bounds are met exactly, and written in the
+        # caller's; products with the unit round.
+        inner, slopes = state.b[:n], state.gradient[:n]
+        b = np.where(inner == scaled.lower, box.lower, np.where(inner == scaled.upper, box.upper, inner * unit))
+        gradient = slopes * unit
+        gap, offset = kkt_gap(slopes, inner, scaled) * unit, None
+        if box.total is not None:
+            offset = Offset(*(unit * end for end in kkt_offset(slopes, inner, scaled)[1]))
         result = DualResult(
             multipliers=np.abs(b),
             scores=gradient - self.linear,
-            violation=gap if box.total is not None else kkt_gap(gradient, b, box),
+            violation=gap,
             objective=float(0.5 * b @ (gradient + self.linear)),
-            offset=offset if box.total is not None else None,
+            offset=offset,
             support=np.flatnonzero(b),
             kernel=self.kernel,
             steps=state.steps,
@@ -173,6 +179,18 @@ class _Program:
             columns=state.columns,
         )
         return result, state
+
+
+def _refuse_indefinite(gram: Gram) -> None:
+    """What can be seen before solving: a negative k(x, x), and for a few points a negative eigenvalue.
+
+    With more points the pair steps look at the curvature of every pair that they take.
+    """
+    least = float(gram.diagonal()[: gram.size].min())
+    if least < 0.0:
+        raise IndefiniteError(f"kernel: the least k(x, x) is {least:.6g}; give a positive semidefinite kernel", least)
+    if gram.size <= CHECKED:
+        refuse_indefinite(gram.block(np.arange(gram.size)))
 
 
 def _continued(gram: Gram, box: Box, previous: State) -> State:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from convexnovelty.algorithms.box import Box, Indices, extended, kkt_gap
+from convexnovelty.algorithms.box import Box, Indices, extended, kkt_gap, kkt_offset
 from convexnovelty.algorithms.free_set import admissible_step, newton_direction
 from convexnovelty.algorithms.gram import Gram, Rows, padded
 from convexnovelty.errors import IndefiniteError, SolverError, UnboundedError
@@ -182,18 +182,21 @@ class _Solver:
         return bool(status == _pair_steps.CONVERGED)
 
     def finish(self, gram: Gram, box: Box, state: State, target: float) -> float:
-        """Newton steps on the free coordinates for as long as they lower the gap much; returns the gap."""
-        gap = kkt_gap(state.gradient, state.b, box)
+        """Newton steps on the free coordinates for as long as they lower the gap; returns the gap."""
+        gap, rho = kkt_gap(state.gradient, state.b, box), None
         while gap > target:
-            free = box.free(state.b)
-            if not 0 < free.size <= NEWTON:
+            # After a step all free coordinates have the gradient rho, and what is wrong at a bound is seen exactly.
+            chosen = box.free(state.b) if rho is None else box.movable(state.b, state.gradient, rho, target)
+            if not 0 < chosen.size <= NEWTON:
                 break
             missing = None if box.total is None else box.total - float(state.b.sum())
-            moved = _newton(gram.block(free), state.gradient[free], state.b[free], box, free, missing)
-            self.add(gram, state, free, moved - state.b[free])
-            state.b[free] = moved
-            before, gap = gap, kkt_gap(state.gradient, state.b, box)
-            if not gap < 0.1 * before:
+            old = state.b[chosen]
+            moved = _newton(gram.block(chosen), state.gradient[chosen], old, box, chosen, missing)
+            self.add(gram, state, chosen, moved - old)
+            state.b[chosen] = moved
+            before, (gap, offset) = gap, kkt_offset(state.gradient, state.b, box)
+            rho = offset.used
+            if not gap < before:
                 break
         return gap
 

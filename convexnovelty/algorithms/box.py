@@ -127,6 +127,13 @@ class Box:
         """The coordinates strictly between their bounds."""
         return np.flatnonzero((b > self.lower) & (b < self.upper))
 
+    def movable(self, b: Array, gradient: Array, rho: float, tolerance: float) -> Indices:
+        """The free coordinates, and those at a bound that would leave it by more than the tolerance."""
+        return np.flatnonzero(
+            ((b > self.lower) & ((b < self.upper) | (gradient > rho + tolerance)))
+            | ((b < self.upper) & (gradient < rho - tolerance))
+        )
+
 
 def extended(values: Array, length: int, filling: float = 0.0) -> Array:
     """The vector with entries added at its end; a plain function because ``np.pad`` costs as much as a small solve."""
@@ -143,17 +150,20 @@ def kkt_gap(gradient: Array, b: Array, box: Box) -> float:
     With the equality: the largest gradient of a coordinate that may shrink less the least of one that may grow, m - M
     of the SVM literature. Without it: the largest projected gradient.
     """
-    if box.total is not None:
-        return kkt_offset(gradient, b, box)[0]
-    down = gradient[b > box.lower].max(initial=0.0)
-    return float(max(down, -gradient[b < box.upper].min(initial=0.0)))
+    return kkt_offset(gradient, b, box)[0]
 
 
 def kkt_offset(gradient: Array, b: Array, box: Box) -> tuple[float, Offset]:
-    """The KKT gap and the interval of the multiplier of the sum; within a positive gap the ends are exchanged."""
-    low = float(gradient[b > box.lower].max(initial=-np.inf))
-    high = float(gradient[b < box.upper].min(initial=np.inf))
-    free = gradient[box.free(b)]
+    """The KKT gap and the interval of the multiplier of the sum; within a positive gap the ends are exchanged.
+
+    Without the equality the multiplier is zero.
+    """
+    shrinks, grows = b > box.lower, b < box.upper
+    low = float(gradient[shrinks].max(initial=-np.inf))
+    high = float(gradient[grows].min(initial=np.inf))
+    if box.total is None:
+        return max(low, -high, 0.0), Offset(0.0, 0.0, 0.0)
+    free = gradient[shrinks & grows]
     if free.size:
         used = float(free.mean())
     else:
