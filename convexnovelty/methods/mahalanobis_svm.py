@@ -241,14 +241,14 @@ def robust(
     ddof: int = 0,
 ) -> Formulation:
     """The primal against the worst covariance of any set, through the set's counterpart."""
-    return _program(Sample.of(features, uncertainty, covariance_weight, ddof), outlier_fraction, "best")
+    return _program(Sample.of(features, uncertainty, covariance_weight, ddof), outlier_fraction)
 
 
 @METHOD.node(
     "derived_counterpart",
     source="equation 5, by conic duality of the membership constraints",
-    latex=r"\sup_{\Sigma\in\mathcal U}\sqrt{w'\Sigma w}=\min_{M,t}\ t\quad\text{s.t.}\quad\sigma_{\mathcal U}(M)\le t,"
-    r"\ \begin{pmatrix}M&w\\w'&t\end{pmatrix}\succeq0",
+    latex=r"\min_{w,\rho,\xi}\ u\quad\text{s.t.}\quad\tfrac1{\nu n}\sum_i\xi_i-\rho\le-1,\ \sigma_{\mathcal U}(M)\le u,"
+    r"\ \begin{pmatrix}M&w\\w'&u\end{pmatrix}\succeq0,\quad\text{whose optimum is }-\tfrac1{2u^2}",
     condition=_out_of_reach,
 )
 def derived_counterpart(
@@ -258,17 +258,49 @@ def derived_counterpart(
     covariance_weight: Weight = None,
     ddof: int = 0,
 ) -> Formulation:
-    """The same program with a counterpart that is derived from the set's membership alone."""
-    return _program(Sample.of(features, uncertainty, covariance_weight, ddof), outlier_fraction, "derived")
+    """A counterpart derived from the set's membership alone, in a program whose plane has a fixed length.
+
+    All of equation 5 but the square is homogeneous in w, so that it asks for the direction with the least deviation u
+    among planes whose lowest fraction scores 1 on average, at the length 1/u^2. Without the square the program is a
+    linear one over cones, which interior-point methods solve to more digits.
+    """
+    nu = Tunable("outlier_fraction", outlier_fraction, _share)
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    posed, n = sample.posed(), features.n
+    centred = sample.recipe.tunable().centred(posed.moments)
+    xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
+    price = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+    deviation = worst_deviation(centred, posed.seen, route="derived")
+    axes = np.asarray(posed.w.axes) / posed.unit**2
+
+    def read(values: Any) -> Reading:
+        length = 1 / values["u"] ** 2
+        return _reading(sample, length * values["w"], nu.value, length * values["u"])
+
+    return Formulation(
+        cp.Problem(
+            cp.Minimize(u),
+            [
+                posed.rows @ posed.w.variable >= rho - xi,
+                price * cp.sum(xi) - rho <= -1,
+                deviation.value <= u,
+                *deviation.constraints,
+            ],
+        ),
+        {"w": Quantity(posed.w.variable, axes=axes), "xi": xi, "rho": rho, "u": Quantity(u, 1 / posed.unit)},
+        objective_unit=1 / posed.unit,
+        read=read,
+        tunables={"outlier_fraction": nu, **centred.tunables()},
+    )
 
 
-def _program(sample: Sample, outlier_fraction: float, route: Literal["best", "derived"]) -> Formulation:
+def _program(sample: Sample, outlier_fraction: float) -> Formulation:
     nu = Tunable("outlier_fraction", outlier_fraction, _share)
     posed, n = sample.posed(), sample.features.n
     centred = sample.recipe.tunable().centred(posed.moments)
     xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
     price = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
-    deviation = worst_deviation(centred, posed.seen, route=route)
+    deviation = worst_deviation(centred, posed.seen)
 
     def admissible() -> None:
         numbers = centred.numbers()
@@ -356,11 +388,11 @@ def semi_infinite(
     covariance_weight: Weight = None,
     ddof: int = 0,
 ) -> Solution:
-    """Adversarial cutting planes: the set is met only through its membership."""
+    """Adversarial cutting planes on the direction of w: the set is met only through its membership."""
     nu = _share(outlier_fraction, "outlier_fraction")
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     posed, adversary = sample.posed(), Adversary(sample.centred)
-    xi, rho, u = cp.Variable(features.n, nonneg=True), cp.Variable(), cp.Variable(nonneg=True)
+    xi, rho, u = cp.Variable(features.n, nonneg=True), cp.Variable(), cp.Variable()
     w, unit = posed.w, posed.unit
     cuts: list[tuple[Array, Any]] = []
 
@@ -370,57 +402,75 @@ def semi_infinite(
         cuts.append((member, cp.norm((root @ w.axes / unit) @ w.variable) <= u))
         return [cuts[-1][1]]
 
-    def repair(values: Any) -> tuple[float, Any]:
-        # All but the square is homogeneous in w, so the best length of a direction is known.
-        deviation, tail = adversary(values["w"]).value, _tail(sample.points @ values["w"], nu)
-        if deviation <= 0 or tail >= 0:
-            return 0.0, {"w": 0 * values["w"], "u": 0.0}
-        length = -tail / deviation**2
-        return -(tail**2) / (2 * deviation**2) / unit**2, {"w": length * values["w"], "u": length * deviation}
+    def repair(values: Any) -> tuple[float, Any] | None:
+        # All but the square is homogeneous in w: a plane is brought to the length at which its lowest fraction scores 1.
+        tail = _tail(sample.points @ values["w"], nu)
+        if tail >= 0:
+            return None
+        found = adversary(values["w"])
+        return -found.value / tail * unit, {"w": values["w"] / -tail, "u": -found.value / tail, "member": found.member}
 
-    # The nominal covariance may be singular; a member for each axis bounds the master program.
-    seeds = [sample.moments.covariance, *(adversary(axis).member for axis in np.eye(features.dimension))]
-    found = cutting_planes(
-        cp.square(u) / 2 + cp.sum(xi) / (nu * features.n) - rho,
-        {"w": w},
-        [Robust(lambda values: adversary(values["w"]).member, cut)],
-        repair,
-        constraints=[posed.rows @ w.variable >= rho - xi],
-        seeds=[seeds],
-        tolerance=1e-7,
-    )
-    shares = np.array([0.0 if held.dual_value is None else max(float(held.dual_value), 0.0) for _, held in cuts])
-    mixture = np.einsum("k,kij->ij", shares / shares.sum(), np.array([member for member, _ in cuts]))
-    refined = [repair({"w": w}) for w in _refined(sample, lambda w: adversary(w).member, mixture, nu)]
-    objective, values = min([(found.upper, found.values), *refined], key=lambda pair: pair[0])
-    reading = _reading(sample, values["w"], nu, values["u"])
-    return _solution(reading, objective * unit**2, "cutting planes", found.rounds, w=values["w"])
+    # A singular nominal covariance leaves the master program without a bound; a member for each null axis gives one.
+    seeds = [sample.moments.covariance]
+    if sample.moments.factor.shape[0] < features.dimension:
+        seeds += [adversary(axis).member for axis in np.eye(features.dimension)]
+    for tolerance in (1e-3, 1e-7):
+        found = cutting_planes(
+            u,
+            {"w": w},
+            [Robust(lambda values: adversary(values["w"]).member, cut)],
+            repair,
+            constraints=[posed.rows @ w.variable >= rho - xi, cp.sum(xi) / (nu * features.n) - rho <= -1, u >= 0],
+            seeds=[seeds],
+            tolerance=tolerance,
+        )
+        best, lower = _refined(sample, repair, cuts, found.values["w"], nu)
+        upper = -1 / (2 * best["u"] ** 2)
+        if upper - lower <= 1e-8 * abs(lower):
+            break
+        seeds = [member for member, _ in cuts]
+        cuts.clear()
+    length = 1 / best["u"] ** 2
+    reading = _reading(sample, length * best["w"], nu, length * best["u"])
+    return _solution(reading, upper, "cutting planes", found.rounds, w=length * best["w"])
 
 
-def _refined(sample: Sample, worst: Callable[[Array], Array], mixture: Array, nu: float) -> list[Array]:
-    r"""Planes nearer to the optimum than those of cutting planes, which know w to the root of their gap only.
+def _refined(
+    sample: Sample, repair: Callable[[Any], Any], cuts: list[tuple[Array, Any]], w: Array, nu: float
+) -> tuple[Any, float]:
+    r"""The best plane found around w, and a lower bound on the optimum, which a member's own optimum is.
 
-    The multipliers of the cuts mix the members into the covariance of the saddle point, in whose metric the plane is
-    the one-class machine's: exact where the set has corners. Where it is smooth, w is the machine's own plane in the
-    metric of the covariance :math:`\Sigma(w)` that is worst for w, and this equation is solved.
+    Cutting planes know w to the root of their gap only. The multipliers of the cuts mix the members into the covariance
+    of the saddle point, in whose metric the plane is the one-class machine's: exact where the set has corners. Where it
+    is smooth, w is the machine's own plane in the metric of the covariance :math:`\Sigma(w)` that is worst for w, and
+    this equation is solved.
     """
     upper = 1 / (nu * sample.features.n)
+    lower = -np.inf
 
     def machine(covariance: Array) -> Array:
+        nonlocal lower
         metric = whitened(sample.points, covariance)
-        return metric.normal(smo(metric.features.gram, upper=upper).multipliers)
+        found = smo(metric.features.gram, upper=upper)
+        lower = max(lower, -found.objective)
+        return metric.normal(found.multipliers)
 
+    shares = np.array([0.0 if held.dual_value is None else max(float(held.dual_value), 0.0) for _, held in cuts])
+    mixture = np.einsum("k,kij->ij", shares / shares.sum(), np.array([member for member, _ in cuts]))
     start = machine(mixture)
     size = float(np.abs(start).max()) or 1.0
 
     def missing(v: Array) -> Array:
-        return v - machine(worst(size * v)) / size
+        found = repair({"w": v})
+        return v if found is None else v - machine(found[1]["member"]) / size
 
+    planes = [w, start]
     try:
-        found = scipy.optimize.root(missing, start / size, options={"maxfev": 60})  # type: ignore[call-overload]
+        planes.append(scipy.optimize.root(missing, start / size, options={"maxfev": 60}).x)
     except ConvexNoveltyError:
-        return [start]
-    return [start, size * found.x]
+        pass  # the metric of some trial is singular: the planes found before count
+    found = [pair for plane in planes if (pair := repair({"w": plane})) is not None]
+    return min(found, key=lambda pair: pair[0])[1], lower
 
 
 # -- in the worst metric -----------------------------------------------------------------------------------------------
@@ -812,9 +862,12 @@ METHOD.step(
 METHOD.step(
     "derived_counterpart",
     "robust",
-    claim="the set's closed-form counterpart is what conic duality derives from its membership",
+    claim="the set's closed-form counterpart is what conic duality derives from its membership, and the optimum -1/(2u^2)",
     equation="equation 5",
     reference="formulation",
+    objective=lambda value: -1 / (2 * value**2),
+    decision="the lift has no strictly complementary solution where the worst member is a corner of the set, so that an "
+    "interior-point method knows w to the root of its accuracy; an adversary judges its distance instead",
 )
 METHOD.step(
     "robust_dual",
