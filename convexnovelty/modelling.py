@@ -194,14 +194,15 @@ def margin_reading(
     theorem, outside, origin : words of the guarantee.
     """
     interval = quantile_interval(scores, nu, shares)
-    scale = max(float(np.abs(scores).max()), abs(interval.used), float(np.finfo(float).tiny))
-    region = HalfSpace(normal, interval.used + shift, scale=scale)
     if float(normal @ normal) <= NO_DIRECTION * unit**2:
         said = (
-            f"w = 0 to the solver's accuracy: the reduced hull of the sample at the fraction {nu:.6g} holds "
-            f"{origin}, so nothing is separated"
+            f"w = 0 to the solver's accuracy: the reduced hull of the sample at the fraction {nu:.6g} holds {origin}, "
+            "so nothing is separated and every point is inside"
         )
-        return Reading(region, Guarantee(said, bound=1.0), interval)
+        # What a solver left of w is rounding, and would cut through the sample at random.
+        return Reading(HalfSpace(np.zeros_like(normal), 0.0), Guarantee(said, bound=1.0), interval)
+    scale = max(float(np.abs(scores).max()), abs(interval.used), float(np.finfo(float).tiny))
+    region = HalfSpace(normal, interval.used + shift, scale=scale)
     out = below(scores, interval.used) & (shares > 0)
     counted = int(out.sum())
     if weights_differ(shares):
