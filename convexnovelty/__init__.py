@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         algorithms,
         datasets,
         derivation,
+        deviations,
         errors,
         kernels,
         methods,
@@ -46,7 +47,7 @@ _NAMES = {
     "Solution": "formulation",
     "check": "checking",
 }
-_MODULES = ("algorithms", "datasets", "derivation", "errors", "kernels", "methods", "tails", "uncertainty")
+_MODULES = ("algorithms", "datasets", "derivation", "deviations", "errors", "kernels", "methods", "tails", "uncertainty")
 
 __all__ = [*_NAMES, *_MODULES, "__version__"]
 

@@ -546,12 +546,112 @@ def scikit_learn(
     )
 
 
+class PlugInClassifier:
+    """The plug-in rule as a classifier with scikit-learn's interface: its decision function is the log of the odds.
+
+    Parameters
+    ----------
+    nominal_bandwidth, unlabelled_bandwidth : as for :class:`~convexnovelty.novelty_scores.DensityRatio`.
+    """
+
+    def __init__(self, nominal_bandwidth: float = 0.5, unlabelled_bandwidth: float = 0.5) -> None:
+        self.nominal_bandwidth = nominal_bandwidth
+        self.unlabelled_bandwidth = unlabelled_bandwidth
+
+    def get_params(self, deep: bool = True) -> dict[str, float]:
+        """The bandwidths by name."""
+        return {"nominal_bandwidth": self.nominal_bandwidth, "unlabelled_bandwidth": self.unlabelled_bandwidth}
+
+    def set_params(self, **parameters: float) -> PlugInClassifier:
+        """Change bandwidths by name."""
+        vars(self).update(parameters)
+        return self
+
+    def fit(self, X: Array, y: NDArray[np.int64]) -> PlugInClassifier:
+        """Estimate the densities of class 0 (nominal) and class 1 (unlabelled)."""
+        learner = DensityRatio(self.nominal_bandwidth, self.unlabelled_bandwidth)
+        self.ratio_ = learner.fit(X[y == 0], X[y == 1], np.random.default_rng(0))
+        self.prior_ = float(np.log(np.mean(y == 1) / np.mean(y == 0)))
+        return self
+
+    def decision_function(self, X: Array) -> Array:
+        """ln P(unlabelled | z) - ln P(nominal | z)."""
+        return self.ratio_(X) + self.prior_
+
+
+@METHOD.node(
+    "classifier",
+    kind="algorithm",
+    source="section 3, by way of a classifier",
+    latex=r"\ln\frac{P(X\text{ unlabelled}\mid z)}{P(X\text{ nominal}\mid z)}=\ln\frac{\hat h_X(z)}{\hat h_0(z)}+\ln\frac nm",
+)
+def classifier(
+    nominal: Any, unlabelled: Any, false_positive_rate: float, uniform_share: float = 0.0, random_state: Any = 0
+) -> Solution:
+    """A classifier of nominal against unlabelled points, with the plug-in's bandwidths, and a threshold on its odds."""
+    plain: Any = semi_supervised(
+        nominal, unlabelled, false_positive_rate, uniform_share=uniform_share, random_state=random_state
+    ).scores
+    learner = as_novelty_score(PlugInClassifier(plain.nominal.bandwidth, plain.unlabelled.bandwidth))
+    return _detection(nominal, unlabelled, false_positive_rate, learner, uniform_share, random_state, "classifier")
+
+
+# Bandwidths are given here, so that the labels need not choose them once a part.
+_FIXED = DensityRatio(0.5, 0.5)
+
+
+@METHOD.node(
+    "labels",
+    kind="algorithm",
+    source="sections 1 and 8, the transductive setting",
+    latex=r"\hat y_i=1\iff\hat f_{-J(i)}(x_i)=1,\quad J(i)\text{ the part of the unlabelled sample that holds }i",
+)
+def labels(nominal: Any, unlabelled: Any, false_positive_rate: float, random_state: Any = 0) -> Solution:
+    """Labels of the unlabelled sample itself, each by a detector that did not see the point.
+
+    The objective is the share that is called ordinary.
+    """
+    found = semi_supervised(nominal, unlabelled, false_positive_rate, score=_FIXED, random_state=random_state)
+    return Solution(float(1 - found.labels.mean()), {"y": found.labels}, solver="cross-fitting")
+
+
+@METHOD.node(
+    "p_values",
+    kind="closed form",
+    source="the law of order statistics",
+    latex=r"\hat y_i=1\iff\frac{1+\#\{j:\ s(x_{0j})\ge s(x_i)\}}{n_0+1}\le\alpha",
+)
+def p_values(nominal: Any, unlabelled: Any, false_positive_rate: float, random_state: Any = 0) -> Solution:
+    """Labels by counting how many held-out nominal points score at least as high."""
+    found = semi_supervised(nominal, unlabelled, false_positive_rate, score=_FIXED, random_state=random_state)
+    # A p-value is a multiple of 1 / (n + 1), and so is never within rounding above the rate unless it is equal to it.
+    novel = found.p_values <= false_positive_rate * (1 + 1e-12)
+    return Solution(float(1 - novel.mean()), {"y": novel})
+
+
 METHOD.step(
     "scikit_learn",
     "plug_in",
     claim="both libraries estimate the same densities, and so find the same ordinary points",
     equation="section 7",
     reference="other library",
+)
+
+
+METHOD.step(
+    "classifier",
+    "plug_in",
+    claim="a threshold on the odds of any classifier is a threshold on the likelihood ratio that it implies",
+    equation="section 3",
+    reference="algorithm",
+)
+METHOD.step(
+    "p_values",
+    "labels",
+    claim="a point is labelled novel exactly when its p-value is at most the rate",
+    equation="the law of order statistics",
+    reference="closed form",
+    decision="labels of a sample, not a region",
 )
 
 

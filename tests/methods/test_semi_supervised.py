@@ -42,7 +42,9 @@ def test_every_step_holds_on_every_instance(report: cn.Report) -> None:
     assert len(list(METHOD.instances())) >= 3
 
 
-@pytest.mark.parametrize("name", ["likelihood_ratio", "price", "hybrid_ratio", "roc_hull", "plug_in"])
+@pytest.mark.parametrize(
+    "name", ["likelihood_ratio", "price", "hybrid_ratio", "inductive", "roc_hull", "plug_in", "classifier", "p_values"]
+)
 def test_a_closed_form_that_is_wrong_by_one_per_cent_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = METHOD.nodes[name]
     names = list(inspect.signature(right.function).parameters)
@@ -52,7 +54,8 @@ def test_a_closed_form_that_is_wrong_by_one_per_cent_is_noticed(name: str, monke
         return dataclasses.replace(solution, objective=solution.objective * 1.01)
 
     monkeypatch.setitem(METHOD.nodes, name, dataclasses.replace(right, function=wrong))
-    assert not cn.check(next(iter(METHOD.instances()))).passed
+    instances = {instance.name: instance for instance in METHOD.instances()}
+    assert not cn.check(instances["no novelties" if name == "inductive" else "breast cancer"]).passed
 
 
 def test_the_file_declares_what_it_must() -> None:
@@ -293,6 +296,17 @@ def test_held_out_points_can_be_given(rng: np.random.Generator) -> None:
     detector = cn.semi_supervised(nominal, unlabelled, 0.2, held_out=held)
     assert detector.calibration.size == 25
     assert (np.sort(detector.scores(held)) == detector.calibration.scores).all()
+
+
+def test_plug_in_classifier_is_a_classifier_of_scikit_learn(rng: np.random.Generator) -> None:
+    from sklearn.base import clone
+
+    estimator = clone(module.PlugInClassifier(0.3, 0.4)).set_params(nominal_bandwidth=0.2)
+    assert estimator.get_params() == {"nominal_bandwidth": 0.2, "unlabelled_bandwidth": 0.4}
+    nominal, unlabelled = cloud(rng, 40), bump(rng, 80)
+    odds = estimator.fit(np.vstack([nominal, unlabelled]), np.repeat([0, 1], [40, 80])).decision_function(nominal)
+    ratio = DensityRatio(0.2, 0.4).fit(nominal, unlabelled, rng)
+    assert odds == pytest.approx(ratio(nominal) + math.log(2))
 
 
 def test_ties_at_the_threshold_are_ordinary() -> None:
