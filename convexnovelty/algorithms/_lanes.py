@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding  # type: ignore[import-untyped]
+import llvmlite.binding  # type: ignore[import-untyped, unused-ignore]
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -41,7 +41,7 @@ def _operation(function: Callable[..., Any]) -> Callable[..., Any]:
     return operation
 
 
-class _Lanes(types.Type):
+class _Lanes(types.Type):  # type: ignore[misc, unused-ignore]
     """The type of such a vector, as numba sees it."""
 
     def __init__(self) -> None:
@@ -54,9 +54,9 @@ _lanes = _Lanes()
 
 
 @register_model(_Lanes)
-class _Model(models.PrimitiveModel):
+class _Model(models.PrimitiveModel):  # type: ignore[misc, unused-ignore]
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call, unused-ignore]
 
 
 def _repeat(builder: Any, value: Any) -> Any:
@@ -73,7 +73,7 @@ def _fused(builder: Any, x: Any, y: Any, z: Any) -> Any:
     kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
     name = f"llvm.fma.v{LANES}f64"
     return builder.call(
-        cgutils.get_or_insert_function(builder.module, kind, name),  # type: ignore[no-untyped-call]
+        cgutils.get_or_insert_function(builder.module, kind, name),  # type: ignore[no-untyped-call, unused-ignore]
         [x, y, z],
     )
 
