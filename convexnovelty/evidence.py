@@ -182,7 +182,7 @@ def evidence(
         raise InputError(
             f"scores_unlabelled: {unlabelled.shape[1]} column(s) were found where scores_nominal has {nominal.shape[1]}"
         )
-    if not hasattr(deviation, "allotments"):
+    if isinstance(deviation, type) or not hasattr(deviation, "allotments"):
         raise InputError(f"deviation: {deviation!r} was found; give a deviation bound such as DKW()")
     given = None if thresholds is None else vector(thresholds, "thresholds")
     if given is not None and nominal.shape[1] > 1:

@@ -275,7 +275,10 @@ def uniform_points(box: tuple[Array, Array], count: int, random: np.random.Gener
 def column_units(X: Array) -> Array:
     """The standard deviation of each column; of a constant one its size, so that other units give the same score."""
     first = np.abs(X[0])
-    spread = np.std(X - X[0], axis=0)
+    away = X - X[0]
+    # Divided by its largest entry before it is squared: columns may be of the order of 1e-200 or 1e200.
+    largest = np.max(np.abs(away), axis=0)
+    spread = largest * np.std(away / np.where(largest > 0, largest, 1.0), axis=0)
     constant = spread <= 4 * np.finfo(float).eps * first
     return np.where(constant, np.where(first > 0, first, 1.0), spread)
 

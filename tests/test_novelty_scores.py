@@ -84,7 +84,12 @@ def test_units_and_origin_of_columns_do_not_matter(score: NoveltyScore) -> None:
     data = datasets.blob(n=80)
     nominal, unlabelled = data.nominal, data.test_points
     expected = score.fit(nominal, unlabelled, seeded())(data.novel)
-    for units, origin in (([1e-8, 1e-8], [0.0, 0.0]), ([1e8, 1e-4], [0.0, 0.0]), ([1.0, 1e3], [50.0, -2e3])):
+    for units, origin in (
+        ([1e-8, 1e-8], [0.0, 0.0]),
+        ([1e-250, 1e250], [0.0, 0.0]),
+        ([1e8, 1e-4], [0.0, 0.0]),
+        ([1.0, 1e3], [50.0, -2e3]),
+    ):
         moved = [x * units + origin for x in (nominal, unlabelled, data.novel)]
         found = score.fit(moved[0], moved[1], seeded())(moved[2])
         assert np.diff(found) == pytest.approx(np.diff(expected), rel=1e-6, abs=1e-6 * np.ptp(expected))

@@ -487,6 +487,7 @@ def test_frames_columns_and_integers_are_scores_too() -> None:
         (lambda: cn.novelty_proportion([1.0], [1.0], confidence=float("nan")), "confidence"),
         (lambda: cn.novelty_proportion([1.0], [1.0], confidence=95), "confidence"),
         (lambda: cn.novelty_proportion([1.0], [1.0], deviation="dkw"), "deviation"),
+        (lambda: cn.novelty_proportion([1.0], [1.0], deviation=DKW), "deviation"),  # type: ignore[arg-type]
         (lambda: cn.novelty_proportion([1.0], [1.0], novel="up"), "novel"),
         (lambda: cn.novelty_proportion([1.0], [1.0], thresholds=[np.nan]), "thresholds"),
         (lambda: cn.novelty_proportion([1.0], [1.0]).p_value_for(1.0), "proportion"),
