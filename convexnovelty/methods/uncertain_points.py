@@ -22,7 +22,7 @@ from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.modelling import margin_reading, outlier_share, quantile_interval, span_gram
 from convexnovelty.regions import HalfSpace
-from convexnovelty.uncertainty import Adversary, NormBall, PointSet, scaled, support
+from convexnovelty.uncertainty import Adversary, NormBall, PointSet, scaled, support, worst_member
 from convexnovelty.validation import Array, vector
 
 METHOD = Method(
@@ -143,7 +143,9 @@ def _program(
     features: FeatureMap, outlier_fraction: float, uncertainty: PointSet | None, scales: Any, route: Any
 ) -> Formulation:
     nu, sizes = Tunable("outlier_fraction", outlier_fraction, outlier_share), _scales(scales, features.n)
-    around = _centred(features, uncertainty).tunable()
+    around = _centred(features, uncertainty)
+    if route == "best":
+        around = around.tunable()
     phi, unit = np.asarray(features.training) / features.unit, features.unit
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
     t = cp.Variable()
@@ -354,7 +356,7 @@ def nu_property(
     if not isinstance(region, HalfSpace) or "rho" not in solution.values or math.isnan(solution.objective):
         return []
     sizes = _scales(scales, features.n)
-    member = Adversary(_centred(features, uncertainty))(-region.normal).member
+    member = worst_member(_centred(features, uncertainty), -region.normal)
     moved = np.asarray(features.training) + sizes[:, None] * member
     values = region.decision_values(moved)
     scale = max(float(np.abs(values).max()), abs(region.offset), np.finfo(float).tiny)
