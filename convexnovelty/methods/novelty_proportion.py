@@ -419,6 +419,39 @@ def dinkelbach(
         index = better
 
 
+def _several(deviation: Allots) -> str | None:
+    return None if isinstance(deviation, GrowingClasses) else "there is one class of classifiers, and nothing grows"
+
+
+@METHOD.node(
+    "growing_classes",
+    kind="closed form",
+    source="theorem 6, with shares that add up to one",
+    latex=r"\hat\pi^-(\delta)=\sup_k\hat\pi^-\left(\mathcal F_k,\frac{6\delta}{\pi^2k^2}\right)",
+    condition=_several,
+)
+def growing_classes(
+    scores_nominal: Any, scores_unlabelled: Any, confidence: float, deviation: GrowingClasses
+) -> Solution:
+    """The best bound of any class of a sequence, each at a confidence of its own, so that all hold together."""
+    delta = 1 - _confidence(confidence, "confidence")
+    samples = [np.asarray(s, dtype=float).reshape(len(s), -1) for s in (scores_nominal, scores_unlabelled)]
+    found = [
+        novelty_proportion(samples[0][:, k], samples[1][:, k], 1 - 6 * delta / (math.pi * (k + 1)) ** 2, part).supremum
+        for k, part in enumerate(deviation.parts)
+    ]
+    return Solution(max(found), {"k": 1 + int(np.argmax(found))}, solver="maximum over classes")
+
+
+METHOD.step(
+    "growing_classes",
+    "roc_maximum",
+    claim="all classes together are one class, in which each has its share of the error",
+    equation="theorem 6",
+    reference="closed form",
+    condition=_several,
+    decision="the class that is chosen is the target's own",
+)
 METHOD.step(
     "roc_maximum",
     "mixture_lp",
