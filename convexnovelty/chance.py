@@ -10,34 +10,72 @@ program; in a joint set of means and covariances the worst pair changes with :ma
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from convexnovelty.algorithms.level_search import crossing
 from convexnovelty.moments import Moments
 from convexnovelty.tails import Tail
 from convexnovelty.uncertainty import Adversary, Exact, ExactCovariance, ExactMean, MomentSet, Product, as_moment_set
 
-__all__ = ["adversary_of", "family", "is_nominal", "is_separate", "not_small", "shift"]
+__all__ = ["Multiplier", "adversary_of", "family", "is_nominal", "is_separate", "multiplier", "not_small"]
 
 # The adversary solves for whole covariances, of which a solver knows every entry to 1e-10 of the largest.
 SMALL, UNITS = 12, 1e4
 
+# Beyond this dimension no set is asked for a dense covariance.
+LARGE = 2000
+
 _ADVERSARIES: WeakKeyDictionary[Moments, dict[int, tuple[Any, Adversary]]] = WeakKeyDictionary()
 
 
-def shift(uncertainty: MomentSet) -> float | None:
-    r"""The :math:`\nu` of a set with worst loss :math:`m_0'a + (\kappa + \nu)\sup\sqrt{a'Sa}`; None for other sets."""
+@dataclass(frozen=True)
+class Multiplier:
+    r"""The factor :math:`\lambda(\kappa)` of a set with worst loss :math:`m_0'a + \lambda(\kappa)\sup\sqrt{a'Sa}`.
+
+    Attributes
+    ----------
+    function : kappa to lambda, increasing.
+    nu : the number with lambda = kappa + nu, as a mean ellipsoid gives it; None for another function.
+    """
+
+    function: Callable[[float], float]
+    nu: float | None = None
+
+    def __call__(self, kappa: float) -> float:
+        """lambda at a kappa."""
+        return kappa + self.nu if self.nu is not None else self.function(kappa)
+
+    def inverse(self, factor: float) -> float:
+        """The kappa that a factor of the deviation grants; zero or less where it grants none."""
+        if self.nu is not None or not math.isfinite(factor):
+            return factor - (self.nu or 0.0)
+        if factor <= 0:
+            return -math.inf
+        return crossing(lambda kappa: self.function(kappa) / factor - 1, factor, tolerance=0.0)
+
+
+def multiplier(uncertainty: MomentSet, moments: Moments) -> Multiplier | None:
+    """How kappa enters the worst loss of a set, if only through a factor of its worst deviation; None otherwise."""
     if isinstance(uncertainty, Exact):
-        return 0.0
-    nu = uncertainty.means.deviations if isinstance(uncertainty, Product) else None
-    return None if nu is None else float(nu)
+        return Multiplier(float, 0.0)
+    if isinstance(uncertainty, Product):
+        nu = uncertainty.means.deviations
+        return None if nu is None else Multiplier(float, float(nu))
+    if moments.dimension > LARGE:
+        return None
+    centred = uncertainty.centred(moments)
+    found = centred.ellipsoidal(1.0)
+    return None if found is None else Multiplier(lambda kappa: float(centred.ellipsoidal(kappa)[0]))
 
 
-def is_separate(uncertainty: MomentSet) -> bool:
-    """Whether kappa multiplies the deviation alone: the worst mean does not know of the covariance, or by nu only."""
-    return shift(uncertainty) is not None or (
-        isinstance(uncertainty, Product) and not uncertainty.means.uses_covariance
-    )
+def is_separate(uncertainty: MomentSet, moments: Moments) -> bool:
+    """Whether one convex program finds the largest kappa: the set has a multiplier, or means of their own."""
+    own_means = isinstance(uncertainty, Product) and not uncertainty.means.uses_covariance
+    return own_means or multiplier(uncertainty, moments) is not None
 
 
 def is_nominal(uncertainty: MomentSet) -> bool:

@@ -1,7 +1,7 @@
 r"""The number at which an increasing function crosses a level: what bisection on :math:`\kappa` asks for.
 
 Each value costs a cone program, so that the bracket is narrowed by Brent's method, which bisects only where
-interpolation fails.
+interpolation fails. Zero itself is never asked for: there the programs degenerate.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 __all__ = ["crossing"]
 
-CEILING = 1e8  # a crossing beyond this many standard deviations is no crossing
+FLOOR, CEILING = 1e-6, 1e8  # a crossing outside of this range is none
 
 
 def crossing(function: Callable[[float], float], guess: float = 1.0, tolerance: float = 1e-10) -> float:
-    """The root of a non-decreasing function of a number that is not negative.
+    """The root of a non-decreasing function of a positive number.
 
     Parameters
     ----------
@@ -25,26 +25,36 @@ def crossing(function: Callable[[float], float], guess: float = 1.0, tolerance: 
 
     Returns
     -------
-    The root; -inf where the function is above zero at 0 already, and inf where it stays below zero.
+    The root; -inf where the function is above zero all the way down, and inf where it stays below zero.
     """
     from scipy.optimize import brentq
 
-    def rounded(x: float) -> float:
-        value = function(x)
-        return 0.0 if abs(value) <= tolerance else value
+    known: dict[float, float] = {}
 
-    low, at_low = 0.0, rounded(0.0)
-    if at_low >= 0:
-        return 0.0 if at_low == 0 else -math.inf
-    high = guess
-    while (at_high := rounded(high)) < 0:
+    def rounded(x: float) -> float:
+        if x not in known:
+            value = function(x)
+            known[x] = 0.0 if abs(value) <= tolerance else value
+        return known[x]
+
+    low = high = min(max(guess, FLOOR), CEILING)
+    while rounded(high) < 0:
         if high >= CEILING:
             return math.inf
-        # The secant through the last two values, stretched so that it falls beyond the root of a convex function.
-        slope = (at_high - at_low) / (high - low)
-        step = 1.5 * -at_high / slope if slope > 0 else high
-        low, at_low, high = high, at_high, min(high + max(step, 0.01 * high), 10 * high, CEILING)
-    if at_high == 0:
+        low, high = high, min(_beyond(known, high), 10 * high, CEILING)
+    while rounded(low) > 0:
+        if low <= FLOOR:
+            return -math.inf
+        low, high = max(low / 4, FLOOR), low
+    if rounded(low) == 0:
+        return low
+    if rounded(high) == 0:
         return high
-    known = {low: at_low, high: at_high}
-    return float(brentq(lambda x: known[x] if x in known else rounded(x), low, high, xtol=1e-13 * high, rtol=1e-13))
+    return float(brentq(rounded, low, high, xtol=1e-13 * high, rtol=1e-13))
+
+
+def _beyond(known: dict[float, float], x: float) -> float:
+    """Beyond the root that a convex function through the origin of its values would have, by the last secant."""
+    others = [y for y in known if y < x]
+    slope = (known[x] - known[max(others)]) / (x - max(others)) if others else 0.0
+    return x + max(-1.2 * known[x] / slope if slope > 0 else x, 0.05 * x)

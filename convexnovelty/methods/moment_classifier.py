@@ -22,7 +22,7 @@ from convexnovelty.algorithms.kappa_planes import Side, largest_kappa
 from convexnovelty.algorithms.level_search import crossing
 from convexnovelty.algorithms.min_norm_point import min_norm_point
 from convexnovelty.algorithms.smo import smo
-from convexnovelty.chance import adversary_of, family, is_nominal, is_separate, not_small, shift
+from convexnovelty.chance import adversary_of, family, is_nominal, is_separate, multiplier, not_small
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.factor_model import factor_model
@@ -80,8 +80,8 @@ def _penalty(value: Any, name: str) -> float:
     return positive(value, name)
 
 
-def _joint(uncertainty: Set = None, slack_penalty: Slack = None) -> str | None:
-    if slack_penalty is None and not is_separate(as_moment_set(uncertainty)):
+def _joint(negative_moments: Moments, uncertainty: Set = None, slack_penalty: Slack = None) -> str | None:
+    if slack_penalty is None and not is_separate(as_moment_set(uncertainty), negative_moments):
         return f"kappa enters the counterpart of {uncertainty!r} as more than a factor of the deviation"
     return None
 
@@ -110,7 +110,7 @@ def _no_metric(positives: Any, negative_moments: Moments, uncertainty: Set = Non
     found = worst_moments(negative_moments, recipe)
     if found is None:
         return f"{uncertainty!r} has no worst covariance that serves every direction, so there is no metric"
-    if shift(recipe) is None:
+    if multiplier(recipe, negative_moments) is None:
         return f"the worst loss over {uncertainty!r} is no multiple of its deviation"
     if Whitening(found).outside(positives):
         return "the covariance is singular and some positive point lies off its range, so that it has no whitened image"
@@ -145,11 +145,18 @@ def _read(
     )
 
 
-def _kappa(margin: float, deviation: float, uncertainty: MomentSet) -> float:
-    """How many deviations the boundary is beyond the worst mean; infinite along a direction without variance."""
+def _kappa(margin: float, deviation: float, uncertainty: MomentSet, moments: Moments) -> float:
+    """The kappa that a distance from the worst mean grants; infinite along a direction without variance."""
     if deviation <= 0:
         return math.inf if margin > 0 else 0.0
-    return margin / deviation - (shift(uncertainty) or 0.0)
+    found = multiplier(uncertainty, moments)
+    return margin / deviation if found is None else found.inverse(margin / deviation)
+
+
+def _star(kappa: float, uncertainty: MomentSet, moments: Moments) -> float:
+    """The number of worst deviations that stands for a granted kappa, whose square is one over the optimum."""
+    found = multiplier(uncertainty, moments)
+    return kappa if found is None else found(kappa)
 
 
 def _inseparable(uncertainty: MomentSet) -> InfeasibleError:
@@ -203,7 +210,7 @@ def moment_classifier(
     >>> round(solution.objective, 6), round(solution.guarantee.bound, 6)  # 1/9 and (1/9)/(1 + 1/9)
     (0.111111, 0.1)
     """
-    if _joint(uncertainty, slack_penalty) is not None:
+    if _joint(negative_moments, uncertainty, slack_penalty) is not None:
         return kappa_search(positives, negative_moments, slack_penalty, uncertainty, tail)
     if mean_penalty is not None:
         return with_offset(positives, negative_moments, slack_penalty, uncertainty, tail, mean_penalty)
@@ -233,8 +240,8 @@ def margins(
         r"\min_{w,b,\xi\ge0,\eta\ge0}\ \sup_\Sigma w'\Sigma "
         r"w+\tfrac1{\nu^+n}\sum_i\xi_i+\tfrac\eta{\nu^-}\quad\text{s.t.}\quad b-\bar x'w\ge1-\eta,\ x_i'w-b\ge-\xi_i"
     ),
-    condition=lambda uncertainty=None, slack_penalty=None, around=False: (
-        _once(around) or _joint(uncertainty, slack_penalty)
+    condition=lambda negative_moments, uncertainty=None, slack_penalty=None, around=False: (
+        _once(around) or _joint(negative_moments, uncertainty, slack_penalty)
     ),
 )
 def with_offset(
@@ -261,7 +268,7 @@ def _program(
     letters_read: dict[str, Any] | None = None,
 ) -> Formulation:
     tail, recipe, X = tails.as_tail(tail), as_moment_set(uncertainty), _points(positives, moments)
-    if (refusal := _joint(uncertainty, slack_penalty)) is not None:
+    if (refusal := _joint(moments, uncertainty, slack_penalty)) is not None:
         raise InputError(f"uncertainty: {refusal}; use moment_classifier, which then searches for kappa")
     price = None if slack_penalty is None else Tunable("slack_penalty", slack_penalty, _penalty)
     mean_price = None if mean_penalty is None else Tunable("mean_penalty", mean_penalty, _penalty)
@@ -272,15 +279,20 @@ def _program(
     margin, more = frame.margins()
     constraints = [*constraints, *more]
     letters: dict[str, Any] = {"w": frame.w, **extra}
-    if shift(recipe) is None:
+    if multiplier(recipe, moments) is None:
         # Where the worst mean does not depend on kappa it is subtracted here; a nu only enters the bound (remark 4).
         separate = isinstance(robust, Product) and not robust.means.uses_covariance
         reach = support(robust.means, frame.posed) if separate else worst_loss(robust, frame.posed, 0.0)
         letters["e"] = e = cp.Variable(name="e")
         constraints += [frame.scale * (reach.value - moments.mean @ frame.posed) <= e, *reach.constraints]
         margin = margin - e
-    elif isinstance(robust, Product):
-        _ = robust.means.deviations
+    else:
+        # What only the bound needs, as nu, can be set too: the loss is written once so that it registers its numbers.
+        _ = (
+            robust.means.deviations
+            if isinstance(robust, Product)
+            else worst_loss(robust, frame.posed, cp.Parameter(nonneg=True))
+        )
     slack: Any = 0.0
     if price is not None:
         letters["xi"] = slack = cp.Variable(X.shape[0], nonneg=True, name="xi")
@@ -304,7 +316,7 @@ def _program(
     def read(values: Any) -> Reading:
         deviation = math.sqrt(max(frame.unit * float(np.asarray(variance.value)), 0.0))
         distance = float(values.get("c", 1.0))
-        kappa = _kappa(distance, deviation, current())
+        kappa = _kappa(distance, deviation, current(), moments)
         return _read(
             X,
             moments,
@@ -340,7 +352,9 @@ def _program(
         r"\max\Big\{\kappa:\ \min_w\ \sup_{(\bar x,\Sigma)\in\mathcal Q}\big(\bar x'w+\kappa\sqrt{w'\Sigma "
         r"w}\big)-\min_ix_i'w\le0\Big\}"
     ),
-    condition=lambda slack_penalty=None, negative_moments=None: _soft(slack_penalty) or _not_dense(negative_moments),
+    condition=lambda positives, negative_moments, slack_penalty=None, uncertainty=None: (
+        _soft(slack_penalty) or _not_dense(negative_moments) or _certain(positives, negative_moments, uncertainty)
+    ),
 )
 def kappa_search(
     positives: Any, negative_moments: Moments, slack_penalty: Slack = None, uncertainty: Set = None, tail: Tail = None
@@ -352,17 +366,13 @@ def kappa_search(
     frame = MetricFrame(X, negative_moments, recipe, None)
     robust = recipe.tunable().centred(negative_moments)
     kappa = cp.Parameter(nonneg=True, value=1.0, name="kappa")
-    # At the kappa that is sought the loss is one; the remainder makes the optimal value 1 / kappa^2 there.
+    # At the kappa that is sought the margin is one; the remainder makes the optimal value 1 / kappa_*^2 there.
     remainder = cp.Parameter(value=0.0, name="remainder")
-    loss = cp.Variable(name="loss")
+    t = cp.Variable(name="t")
     worst = worst_loss(robust, frame.posed, kappa)
     margin, more = frame.margins()
-    constraints = [
-        frame.scale * (worst.value - negative_moments.mean @ frame.posed) <= loss,
-        margin >= 1,
-        *worst.constraints,
-        *more,
-    ]
+    loss = frame.scale * (worst.value - negative_moments.mean @ frame.posed)
+    constraints = [loss <= 1, margin >= t, *worst.constraints, *more]
     found = {"kappa": 1.0}
 
     def current() -> MomentSet:
@@ -372,28 +382,44 @@ def kappa_search(
     def search(value: Callable[[], float]) -> None:
         def level(candidate: float) -> float:
             kappa.value = candidate
-            return value() - 1
+            try:
+                reach = -value()
+            except UnboundedError:
+                return -1.0
+            return 1 / reach - 1 if reach > NO_MARGIN else 1 / NO_MARGIN
 
         remainder.value = 0.0
-        found["kappa"] = crossing(level, at := float(kappa.value))  # type: ignore[arg-type]
+        found["kappa"] = crossing(level, float(kappa.value))  # type: ignore[arg-type]
         if found["kappa"] < 0:
             raise _inseparable(current())
-        if math.isfinite(found["kappa"]):
-            at = found["kappa"]
-        kappa.value = at
-        remainder.value = (at + (shift(current()) or 0.0)) ** -2 - 1
+        if math.isinf(found["kappa"]):
+            raise UnboundedError(f"kappa: {CERTAIN}; use exact moments, or add a radius to the covariances")
+        kappa.value = at = found["kappa"]
+        remainder.value = _star(at, current(), negative_moments) ** -2 + 1
 
     def read(values: Any) -> Reading:
-        return _read(X, negative_moments, current(), tail, values["w"], float(values["loss"]), found["kappa"])
+        return _read(X, negative_moments, current(), tail, values["w"], 1.0, found["kappa"])
 
     return Formulation(
-        cp.Problem(cp.Minimize(loss + remainder), constraints),
-        {"w": frame.w, "loss": loss},
+        cp.Problem(cp.Minimize(remainder - t), constraints),
+        {"w": frame.w, "t": t},
         read=read,
         tunables=robust.tunables(),
         search=search,
         diagnose=lambda: _inseparable(current()),
     )
+
+
+CERTAIN = "some positive point lies where the negatives never do, so that no number of deviations may be too large"
+
+
+def _certain(positives: Any, negative_moments: Moments, uncertainty: Set = None) -> str | None:
+    found = worst_moments(negative_moments, as_moment_set(uncertainty))
+    return CERTAIN if found is not None and Whitening(found).outside(positives) else None
+
+
+# The margin that a loss of one buys falls towards zero, without reaching it, where a mean meets the hull.
+NO_MARGIN = 1e-6
 
 
 def _not_dense(negative_moments: Moments | None) -> str | None:
@@ -420,7 +446,9 @@ def _solution(
     **letters: Any,
 ) -> Solution:
     recipe = as_moment_set(uncertainty)
-    reading = _read(positives, moments, recipe, tails.as_tail(tail), w, margin, _kappa(margin, deviation, recipe))
+    reading = _read(
+        positives, moments, recipe, tails.as_tail(tail), w, margin, _kappa(margin, deviation, recipe, moments)
+    )
     return Solution(
         objective,
         {"w": w, **letters, **reading.letters},
@@ -441,7 +469,7 @@ def _from_multipliers(
     how: str,
     iterations: int = 0,
 ) -> Solution:
-    r""":math:`w = \tfrac12\Sigma^{-1}\sum_i\beta_i(x_i-\bar x)`, and the outlier fraction that the penalty stands for."""
+    r""":math:`w = \tfrac12\Sigma^{-1}\sum_i\beta_i(x_i-\bar x)`, and the outlier fraction the penalty stands for."""
     metric = _metric(positives, moments, uncertainty)
     pull = np.asarray(positives.T @ beta) - beta.sum() * moments.mean
     w = metric.solve(pull) / 2
@@ -744,7 +772,7 @@ def semi_infinite(
     if found.kappa <= 0:
         raise _inseparable(recipe)
     reading = _read(X, negative_moments, recipe, tails.as_tail(tail), found.a, found.losses[0], found.kappa)
-    objective = (found.kappa + (shift(recipe) or 0.0)) ** -2
+    objective = _star(found.kappa, recipe, negative_moments) ** -2
     return Solution(
         objective,
         {"w": found.a, **reading.letters},
@@ -765,7 +793,7 @@ def _soft_planes(
     adversary: Adversary,
 ) -> Solution:
     """The largest variance, and the mean nearest to the positives where no nu stands for it, are cut one by one."""
-    shifted = shift(as_moment_set(uncertainty)) is not None
+    shifted = multiplier(as_moment_set(uncertainty), moments) is not None
     n, price = X.shape[0], slack_penalty / frame.unit
     u, e, xi = cp.Variable(nonneg=True, name="u"), cp.Variable(name="e"), cp.Variable(n, nonneg=True, name="xi")
     margin, more = frame.margins()
@@ -808,7 +836,7 @@ def _soft_planes(
     )
     values = found.values
     recipe = as_moment_set(uncertainty)
-    kappa = _kappa(1.0, math.sqrt(values["variance"]), recipe)
+    kappa = _kappa(1.0, math.sqrt(values["variance"]), recipe, moments)
     reading = _read(X, moments, recipe, tails.as_tail(tail), values["w"], 1.0 + values["e"], kappa)
     return Solution(
         found.upper * frame.unit,
@@ -1075,7 +1103,8 @@ def attained(
         return []
     if solution.residuals is None or not_small(negative_moments) or not 1e-9 < guarantee.bound < 1:
         return []
-    if "model" in solution.values or (not is_separate(as_moment_set(uncertainty)) and "e" in solution.values):
+    separate = is_separate(as_moment_set(uncertainty), negative_moments)
+    if "model" in solution.values or (not separate and "e" in solution.values):
         return []  # factors exceed the covariance, and the worst mean and covariance need not be one pair's
     mean, covariance = adversary_of(uncertainty, negative_moments)(
         region.normal, float(solution.values["kappa"])
@@ -1212,9 +1241,9 @@ def sparse_points() -> Instance:
 
 @METHOD.swap
 def around(uncertainty: UncertaintySet) -> Instance:
-    """Two dimensions, signed and correlated, a hard margin eight deviations from the negatives, for any set."""
+    """Two dimensions, signed and correlated, a hard margin some deviations from the negatives, for any set."""
     rng = np.random.default_rng(13)
-    positives = np.array([7.0, -4.0]) + rng.standard_normal((12, 2)) @ np.array([[0.6, 0.2], [0.0, 0.5]])
+    positives = np.array([1.5, 0.0]) + rng.standard_normal((12, 2)) @ np.array([[0.6, 0.2], [0.0, 0.5]])
     negatives = np.array([-4.0, 4.0]) + rng.standard_normal((60, 2)) @ np.array([[0.7, -0.2], [0.1, 0.8]])
     arguments = {
         "positives": positives,

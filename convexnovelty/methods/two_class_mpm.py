@@ -18,9 +18,9 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms.kappa_planes import Side, largest_kappa
 from convexnovelty.algorithms.level_search import crossing
 from convexnovelty.algorithms.sum_of_deviations import Axes, sum_of_deviations
-from convexnovelty.chance import adversary_of, family, is_nominal, is_separate, not_small, shift
+from convexnovelty.chance import Multiplier, adversary_of, family, is_nominal, is_separate, multiplier, not_small
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InfeasibleError, InputError
+from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.moments import Moments
@@ -85,16 +85,46 @@ def _inseparable(why: str) -> InfeasibleError:
     )
 
 
-def _common(pair: SetPair) -> float:
-    r"""The :math:`\nu` that both classes share, which is taken off :math:`\kappa_*` afterwards, as in the paper."""
-    shifts = (shift(pair.x), shift(pair.y))
-    return 0.0 if None in shifts else min(shifts)  # type: ignore[type-var, return-value]
+class _Relation:
+    r"""How :math:`\kappa_*`, the reciprocal of the objective, and the kappa that all members grant depend on each other.
+
+    Where both classes have means in ellipsoids of their covariances, the smaller :math:`\nu` is taken off
+    :math:`\kappa_*` afterwards, as in the paper, and what the other class has beyond it is its ``excess``, which enters
+    the program. Where both classes replace kappa by the same function of it, that function is inverted. A set whose
+    means do not know of the covariance leaves kappa as it is.
+    """
+
+    def __init__(self, pair: SetPair, moments_x: Moments, moments_y: Moments) -> None:
+        sides = ((pair.x, moments_x), (pair.y, moments_y))
+        found = [multiplier(part, moments) for part, moments in sides]
+        self.excess = [0.0, 0.0]
+        self.multiplier: Multiplier | None = None
+        self.joint = not all(is_separate(part, moments) for part, moments in sides)
+        if (
+            found[0] is not None
+            and found[1] is not None
+            and all(abs(found[0](k) - found[1](k)) <= 1e-12 * (1 + k) for k in PROBES)
+        ):
+            self.multiplier = found[0]
+        elif any(one is not None and one.nu is None for one in found):
+            self.joint = True
+        else:
+            shifts = [None if one is None else one.nu for one in found]
+            common = 0.0 if None in shifts else min(shifts)  # type: ignore[type-var]
+            self.multiplier = Multiplier(float, common)
+            self.excess = [0.0 if nu is None else nu - common for nu in shifts]  # type: ignore[operator]
+
+    def kappa(self, kappa_star: float) -> float:
+        """What a value of kappa_* grants for every member."""
+        return kappa_star if self.multiplier is None else self.multiplier.inverse(kappa_star)
+
+    def kappa_star(self, kappa: float) -> float:
+        """The kappa_* that stands for a granted kappa."""
+        return kappa if self.multiplier is None else self.multiplier(kappa)
 
 
-def _excess(pair: SetPair) -> list[float]:
-    r"""What each class's :math:`\nu` exceeds the common one by, which the program has to carry."""
-    common = _common(pair)
-    return [0.0 if (nu := shift(part)) is None else nu - common for part in (pair.x, pair.y)]
+# At these kappas two multipliers are compared.
+PROBES = (0.25, 1.0, 3.0)
 
 
 def _guarantee(pair: SetPair, tail: tails.Tail, kappa: float) -> Guarantee:
@@ -106,13 +136,19 @@ def _guarantee(pair: SetPair, tail: tails.Tail, kappa: float) -> Guarantee:
 
 
 def _read(
-    pair: SetPair, tail: tails.Tail, a: Array, kappa_star: float, lower: float, upper: float, distance: float = 1.0
+    pair: SetPair,
+    tail: tails.Tail,
+    a: Array,
+    kappa_star: float,
+    kappa: float,
+    lower: float,
+    upper: float,
+    distance: float = 1.0,
 ) -> Reading:
     """The region a'z >= b, with b between the two classes' worst cases, which meet at the optimum.
 
     ``distance`` is a'(m_x - m_y), by which the region is divided.
     """
-    kappa = kappa_star - _common(pair)
     low, high = min(lower, upper), max(lower, upper)
     b = (low + high) / 2
     letters = {"b": b, "kappa": kappa, "kappa_star": kappa_star}
@@ -222,12 +258,14 @@ def two_class_mpm(
     """
     pair = SetPair.of(uncertainty)
     given = pair if isinstance(uncertainty, (tuple, list)) else uncertainty
-    return (socp if _joint(pair) is None else kappa_search)(moments_x, moments_y, given, tail)
+    _gap(moments_x, moments_y)
+    joint = _joint(moments_x, moments_y, pair) is not None
+    return (kappa_search if joint else socp)(moments_x, moments_y, given, tail)
 
 
-def _joint(uncertainty: Uncertainty = None) -> str | None:
+def _joint(moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None) -> str | None:
     pair = SetPair.of(uncertainty)
-    joint = not (is_separate(pair.x) and is_separate(pair.y))
+    joint = _Relation(pair, moments_x, moments_y).joint
     return f"kappa enters the counterpart of {pair!r} as more than a factor of the deviation" if joint else None
 
 
@@ -245,11 +283,13 @@ def socp(
 ) -> Formulation:
     """The least sum of the worst deviations for a given distance of the worst means; with the paper's set S + rho I."""
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
-    if (refusal := _joint(pair)) is not None:
-        raise InputError(f"uncertainty: {refusal}; use two_class_mpm, which then searches for kappa")
     frame = _Frame(moments_x, moments_y, pair)
+    relation = _Relation(pair, moments_x, moments_y)
+    if relation.joint:
+        refusal = _joint(moments_x, moments_y, pair)
+        raise InputError(f"uncertainty: {refusal}; use two_class_mpm, which then searches for kappa")
     robust = pair.tunable().centred(moments_x, moments_y)
-    excess = [cp.Parameter(nonneg=True, value=value) for value in _excess(pair)]
+    excess = [cp.Parameter(nonneg=True, value=value) for value in relation.excess]
     u = cp.Variable(2, name="u")
     constraints: list[Any] = []
     losses: list[Any] = []  # by how much the worst means of a class are nearer than the nominal one
@@ -262,7 +302,7 @@ def socp(
             else worst_deviation(part, direction)
         )
         constraints += [spread.value <= u[i], *spread.constraints]
-        if shift(recipe) is None:
+        if multiplier(recipe, moments) is None:
             reach = support(part.means, direction)  # type: ignore[attr-defined]
             moved[f"e_{'xy'[i]}"] = e = cp.Variable(name=f"e_{'xy'[i]}")
             # The large terms of both means cancel in the coefficients, before a solver sees them.
@@ -272,25 +312,30 @@ def socp(
             losses.append(frame.unit * (excess[i] * u[i]))
     constraints.append(frame.distance - sum(losses[1:], losses[0]) >= 1 if losses else frame.distance == 1)
     for part in (robust.x, robust.y):
+        # What only the bound needs, as nu, can be set too: the loss is written once so that it registers its numbers.
         _ = (
-            part.means.deviations if isinstance(part, Product) else None
-        )  # nu can be set, though only the bound needs it
+            part.means.deviations
+            if isinstance(part, Product)
+            else worst_loss(part, frame.posed, cp.Parameter(nonneg=True))
+        )
 
     def current() -> SetPair:
         return pair.replaced(**robust.numbers())
 
     def admissible() -> None:
-        for parameter, value in zip(excess, _excess(current()), strict=True):
+        for parameter, value in zip(excess, _Relation(current(), moments_x, moments_y).excess, strict=True):
             parameter.value = value
 
     def read(values: Any) -> Reading:
         a, deviations = values["a"], np.maximum(values["u"], 0.0)
         total = float(deviations.sum())
         # Along a direction without variance both deviations vanish and kappa is infinite, but their products are not.
-        reach = (deviations / total if total > 0 else np.full(2, 0.5)) + np.array(_excess(current())) * deviations
+        now = _Relation(current(), moments_x, moments_y)
+        reach = (deviations / total if total > 0 else np.full(2, 0.5)) + np.array(now.excess) * deviations
         reach += [values.get("e_x", 0.0), values.get("e_y", 0.0)]
         lower, upper = float(a @ moments_y.mean + reach[1]), float(a @ moments_x.mean - reach[0])
-        return _read(current(), tail, a, _reciprocal(total), lower, upper, float(a @ frame.gap))
+        star = _reciprocal(total)
+        return _read(current(), tail, a, star, now.kappa(star), lower, upper, float(a @ frame.gap))
 
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum(u)), constraints),
@@ -313,9 +358,10 @@ def _exact_covariance(recipe: MomentSet) -> bool:
     "kappa_search",
     source="equation 4 at a fixed alpha, and a search for the largest kappa",
     latex=(
-        r"\kappa_*=\max\Big\{\kappa:\ \min_{a'(m_x-m_y)=1}\ \sup_{\mathcal "
-        r"X}\big(\kappa\sqrt{a'S_xa}-m_x'a\big)+\sup_{\mathcal Y}\big(\kappa\sqrt{a'S_ya}+m_y'a\big)\le0\Big\}"
+        r"\max\Big\{\kappa:\ \min_{a\ne0}\ \sup_{\mathcal X}\big(\kappa\sqrt{a'S_xa}-m_x'a\big)"
+        r"+\sup_{\mathcal Y}\big(\kappa\sqrt{a'S_ya}+m_y'a\big)\le0\Big\}"
     ),
+    condition=lambda moments_x, moments_y, uncertainty=None: _certain(moments_x, moments_y, uncertainty),
 )
 def kappa_search(
     moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None, tail: tails.Tail | None = None
@@ -325,13 +371,12 @@ def kappa_search(
     frame = _Frame(moments_x, moments_y, pair)
     robust = pair.tunable().centred(moments_x, moments_y)
     kappa = cp.Parameter(nonneg=True, value=1.0, name="kappa")
-    # At the kappa that is sought the losses add up to one; the remainder makes the optimal value 1 / kappa there.
+    # At the kappa that is sought the distance is one; the remainder makes the optimal value 1 / kappa_* there.
     remainder = cp.Parameter(value=0.0, name="remainder")
     losses = cp.Variable(2, name="losses")
-    constraints: list[Any] = [frame.distance == 1]
-    for i, (part, moments, direction) in enumerate(
-        ((robust.x, moments_x, -frame.posed), (robust.y, moments_y, frame.posed))
-    ):
+    constraints: list[Any] = [cp.sum(losses) <= 1]
+    sides = ((robust.x, moments_x, -frame.posed), (robust.y, moments_y, frame.posed))
+    for i, (part, moments, direction) in enumerate(sides):
         loss = worst_loss(part, direction, kappa)
         constraints += [frame.unit * (loss.value - moments.mean @ direction) <= losses[i], *loss.constraints]
     found = {"kappa": 1.0}
@@ -342,29 +387,47 @@ def kappa_search(
     def search(value: Callable[[], float]) -> None:
         def level(candidate: float) -> float:
             kappa.value = candidate
-            return value() - 1
+            try:
+                distance = -value()
+            except UnboundedError:
+                return -1.0
+            return 1 / distance - 1 if distance > NO_DISTANCE else 1 / NO_DISTANCE
 
         remainder.value = 0.0
-        found["kappa"] = crossing(level, at := float(kappa.value))  # type: ignore[arg-type]
+        found["kappa"] = crossing(level, float(kappa.value))  # type: ignore[arg-type]
         if found["kappa"] < 0:
             raise _inseparable(f"no direction separates all means of {current()!r}")
-        if math.isfinite(found["kappa"]):
-            at = found["kappa"]
-        kappa.value = at
-        remainder.value = 1 / (at + _common(current())) - 1
+        if math.isinf(found["kappa"]):
+            raise UnboundedError(f"kappa: {CERTAIN}; use exact moments, or add a radius to the covariances")
+        kappa.value = at = found["kappa"]
+        remainder.value = 1 / _Relation(current(), moments_x, moments_y).kappa_star(at) + 1
 
     def read(values: Any) -> Reading:
         a, (loss_x, loss_y) = values["a"], values["losses"]
         lower, upper = float(a @ moments_y.mean + loss_y), float(a @ moments_x.mean - loss_x)
-        return _read(current(), tail, a, found["kappa"] + _common(current()), lower, upper)
+        star = _Relation(current(), moments_x, moments_y).kappa_star(found["kappa"])
+        return _read(current(), tail, a, star, found["kappa"], lower, upper, float(a @ frame.gap))
 
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum(losses) + remainder), constraints),
+        cp.Problem(cp.Minimize(remainder - frame.distance), constraints),
         {"a": frame.a, "losses": losses},
         read=read,
         tunables=robust.tunables(),
         search=search,
     )
+
+
+CERTAIN = "along some direction neither class varies and the means differ, so that no number of deviations is too large"
+
+
+def _certain(moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None) -> str | None:
+    worst = _worst_covariances(SetPair.of(uncertainty), moments_x, moments_y)
+    gap = _gap(moments_x, moments_y)
+    return None if worst is None or Moments(gap, worst[0] + worst[1]).null_direction(gap) is None else CERTAIN
+
+
+# The distance that losses of one buy falls towards zero, without reaching it, where the worst means meet.
+NO_DISTANCE = 1e-6
 
 
 # -- its equivalents --------------------------------------------------------------------------------------------------
@@ -374,16 +437,10 @@ def _not_one_scale(moments_x: Moments, moments_y: Moments, uncertainty: Uncertai
     pair = SetPair.of(uncertainty)
     if _worst_covariances(pair, moments_x, moments_y) is None:
         return f"{pair!r} has no worst covariances that serve every direction, so there is no scalar equation"
-    multipliers = [_multiplier(part, moments) for part, moments in ((pair.x, moments_x), (pair.y, moments_y))]
-    if any(abs(multipliers[0](k) - multipliers[1](k)) > 1e-12 * (1 + k) for k in (0.0, 1.0, 3.0)):
+    relation = _Relation(pair, moments_x, moments_y)
+    if relation.joint or any(relation.excess):
         return f"{pair!r} multiplies the deviations of the two classes by different numbers"
     return None
-
-
-def _multiplier(part: MomentSet, moments: Moments) -> Callable[[float], float]:
-    """The factor of the deviation in the worst loss, as a function of kappa."""
-    centred = part.centred(moments)
-    return lambda kappa: float(centred.ellipsoidal(kappa)[0])
 
 
 @METHOD.node(
@@ -403,18 +460,11 @@ def scalar_root(
     if worst is None:
         raise InputError(f"uncertainty: {_not_one_scale(moments_x, moments_y, pair)}; use the program")
     found = sum_of_deviations(*worst, gap)
-    kappa_star = found.kappa
-    if _joint(pair) is not None:
-        multiplier = _multiplier(pair.x, moments_x)
-        kappa_star = crossing(lambda kappa: multiplier(kappa) / found.kappa - 1, found.kappa, tolerance=0.0)
-        if kappa_star < 0:
-            raise _inseparable(f"no direction separates all means of {pair!r}")
     share = np.array([found.first, found.second]) * found.kappa if found.value > 0 else np.full(2, 0.5)
     lower, upper = float(found.a @ moments_y.mean + share[1]), float(found.a @ moments_x.mean - share[0])
-    reading = _read(pair, tail, found.a, kappa_star, lower, upper)
-    return _solution(
-        _reciprocal(kappa_star), reading, "scalar root", a=found.a, u=np.array([found.first, found.second]), t=found.t
-    )
+    kappa = _Relation(pair, moments_x, moments_y).kappa(found.kappa)
+    reading = _read(pair, tail, found.a, found.kappa, kappa, lower, upper)
+    return _solution(found.value, reading, "scalar root", a=found.a, u=np.array([found.first, found.second]), t=found.t)
 
 
 @METHOD.node(
@@ -440,9 +490,9 @@ def semi_infinite(
     found = largest_kappa(frame.axes, sides, equal=frame.gap)
     if found.kappa <= 0:
         raise _inseparable(f"no direction separates all means of {pair!r}")
-    kappa_star = found.kappa + _common(pair)
+    kappa_star = _Relation(pair, moments_x, moments_y).kappa_star(found.kappa)
     lower, upper = float(found.a @ moments_y.mean) + found.losses[1], float(found.a @ moments_x.mean) - found.losses[0]
-    reading = _read(pair, tail, found.a, kappa_star, lower, upper)
+    reading = _read(pair, tail, found.a, kappa_star, found.kappa, lower, upper)
     return _solution(1 / kappa_star, reading, "cutting planes", found.rounds, a=found.a)
 
 
@@ -491,7 +541,8 @@ def _not_expanded(
 def _ridges(pair: SetPair, moments_x: Moments, moments_y: Moments) -> tuple[float, float] | None:
     """The rho of each class where the worst covariance is S + rho I and both classes multiply it alike; else None."""
     worst = _worst_covariances(pair, moments_x, moments_y)
-    if worst is None or _joint(pair) is not None or any(_excess(pair)):
+    relation = _Relation(pair, moments_x, moments_y)
+    if worst is None or relation.joint or any(relation.excess):
         return None
     ridges = []
     for matrix, moments in zip(worst, (moments_x, moments_y), strict=True):
@@ -550,14 +601,10 @@ def kernel_socp(
     def read(values: Any) -> Reading:
         a, deviations = training.T @ values["gamma"], np.maximum(values["u"], 0.0)
         share = deviations / deviations.sum()
-        return _read(
-            pair,
-            tail,
-            a,
-            _reciprocal(float(deviations.sum())),
-            float(a @ moments_y.mean + share[1]),
-            float(a @ moments_x.mean - share[0]),
-        )
+        star = _reciprocal(float(deviations.sum()))
+        kappa = _Relation(pair, moments_x, moments_y).kappa(star)
+        lower, upper = float(a @ moments_y.mean + share[1]), float(a @ moments_x.mean - share[0])
+        return _read(pair, tail, a, star, kappa, lower, upper)
 
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum(u)), [*constraints, unit * (means[0] - means[1]) @ y == 1]),
