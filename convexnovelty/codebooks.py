@@ -63,11 +63,13 @@ class Codebook(Region):
 
     def nearest(self, Z: Any) -> NDArray[np.intp]:
         """The number of the codebook vector that each point is replaced by, of shape (m,)."""
+        if self.rows.size == 0:
+            raise InputError("codebook: it has no vectors, since every point was left out; raise slack_penalty")
         return np.asarray(self._distances(Z).argmin(axis=1))
 
     def decision_values(self, Z: Any, squared_norms: Any = None) -> Array:
-        """The radius less the distance from the nearest codebook vector, of shape (m,)."""
-        return np.asarray(self.radius - self._distances(Z).min(axis=1))
+        """The radius less the distance from the nearest codebook vector, of shape (m,); minus infinity without any."""
+        return np.asarray(self.radius - self._distances(Z).min(axis=1, initial=np.inf))
 
     def rounding(self, Z: Any) -> Array:
         """Proportional to the size of the coordinates, which differences of far-off points lose."""

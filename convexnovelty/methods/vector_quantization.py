@@ -31,7 +31,7 @@ METHOD = Method(
     letters=("D6",),
 )
 
-# Weights above this share of the largest one belong to codebook vectors.
+# Weights above this one belong to codebook vectors; what every point needs in reach is a weight of one in all.
 WEIGHT = 1e-6
 
 
@@ -88,7 +88,7 @@ def _price(value: Any, name: str) -> float:
 
 def _thinned(kernel: sp.csr_array, a: Array) -> NDArray[np.intp]:
     """Few of the rows with weight that cover what all of them cover: the fewer of two ways to choose them."""
-    rows = np.flatnonzero(a > WEIGHT * max(float(a.max(initial=0.0)), WEIGHT))
+    rows = np.flatnonzero(a > WEIGHT)
     near = kernel[:, rows].toarray() > 0
     light_first = np.argsort(a[rows], kind="stable")
     # The one way: light weights are dropped for as long as nothing is uncovered by it.

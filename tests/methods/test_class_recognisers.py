@@ -1,0 +1,176 @@
+"""One recogniser a class: classes by themselves, comparable scores, novelty, and labels of any kind."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import convexnovelty as cn
+from convexnovelty import datasets, kernels
+from convexnovelty.class_regions import ClassRegions
+from convexnovelty.errors import InputError
+from convexnovelty.features import KernelFeatures, LinearFeatures
+from convexnovelty.methods import class_recognisers as module
+
+
+def three_blobs(n=25, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = np.array([[4.0, 0.0], [0.0, 4.0], [-3.0, -3.0]])
+    return np.vstack([c + rng.standard_normal((n, 2)) for c in centres]), np.repeat(["a", "b", "c"], n)
+
+
+def test_the_checker_is_green():
+    report = cn.check("class_recognisers")
+    assert report.passed, report.table()
+
+
+@pytest.mark.parametrize("comparison", ["distance", "ratio", "raw"])
+def test_each_class_is_its_own_one_class_machine(comparison):
+    X, y = three_blobs()
+    features = KernelFeatures(X, kernels.gaussian(gamma=0.1))
+    solution = cn.class_recognisers(features, y, 0.23, comparison).solve()
+    probe = three_blobs(seed=4)[0] * 1.3
+    scores = solution.region.scores(features.coordinates(probe))
+    total = 0.0
+    for c, name in enumerate("abc"):
+        own = KernelFeatures(X[y == name], kernels.gaussian(gamma=0.1))
+        alone = cn.one_class_svm(own, 0.23).solve()
+        total += alone.objective
+        values = alone.region.decision_values(own.coordinates(probe))
+        divisor = {
+            "distance": np.linalg.norm(alone.region.normal),
+            "ratio": alone.region.offset,
+            "raw": 1.0,
+        }[comparison]
+        np.testing.assert_allclose(scores[:, c], values / divisor, atol=1e-5 * np.abs(values / divisor).max())
+    assert solution.objective == pytest.approx(total, rel=1e-7)
+    assert solution.region.decision_values(features.coordinates(probe)) == pytest.approx(scores.max(axis=1))
+
+
+def test_comparable_scores_classify_better_than_raw_outputs():
+    """Ten digits that are spread out unequally: a class with a short w has small outputs, for its own points too."""
+    parts = [datasets.digits(digit=d).nominal for d in range(10)]
+    train, new = np.vstack([part[:50] for part in parts]), np.vstack([part[50:120] for part in parts])
+    features = KernelFeatures(train, kernels.gaussian(gamma=0.002))
+    coordinates, truth = features.coordinates(new), np.repeat(np.arange(10), 70)
+    right = {
+        how: float((_region(features, how).classify(coordinates) == truth).mean())
+        for how in ("distance", "ratio", "raw")
+    }
+    assert right["distance"] > right["raw"] + 0.01
+    assert right["ratio"] > right["raw"] + 0.01
+    assert right["ratio"] > 0.9
+
+
+def _region(features, comparison):
+    return module.separate(features, np.repeat(np.arange(10), 50), 0.3, comparison).region
+
+
+def test_digits_are_told_apart_and_others_are_novel():
+    train = [datasets.digits(digit=d).nominal[:80] for d in (0, 1, 4)]
+    features = KernelFeatures(np.vstack(train), kernels.gaussian(gamma=0.0005))
+    solution = cn.class_recognisers(features, np.repeat([0, 1, 4], 80), 0.1).solve()
+    for digit in (0, 1, 4):
+        fresh = features.coordinates(datasets.digits(digit=digit).nominal[80:160])
+        assert (solution.region.classify(fresh) == digit).mean() > 0.95
+        assert solution.region.contains(fresh).mean() > 0.4
+    others = features.coordinates(datasets.digits(digit=7).nominal[:150])
+    assert solution.region.contains(others).mean() < 0.05
+
+
+def test_no_class_leaves_out_more_than_nu():
+    X, y = three_blobs(33)
+    features = KernelFeatures(X, kernels.gaussian(gamma=0.1))
+    for nu in (0.05, 0.3, 0.8):
+        region = cn.class_recognisers(features, y, nu).solve().region
+        scores = region.scores(features.training)
+        for c, name in enumerate("abc"):
+            assert (scores[y == name, c] < -1e-6).mean() <= nu
+        # The union holds what its parts hold.
+        assert region.contains(features.training).mean() >= 1 - nu
+
+
+def test_labels_of_any_kind_and_unequal_classes():
+    X, _ = three_blobs(4)
+    features = LinearFeatures(X)
+    names = np.array(["b", "b", "a", "a", "a", "a", "a", "a", "a", "a", "c", "a"])
+    numbers = np.array([2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 3, 1])
+    one, other = (cn.class_recognisers(features, labels, 0.5).solve() for labels in (names, numbers))
+    assert one.objective == other.objective
+    assert one.region.classes.tolist() == ["a", "b", "c"]
+    assert other.region.classes.tolist() == [1, 2, 3]
+    assert cn.class_recognisers(features, names[:, None].tolist(), 0.5).solve().objective == one.objective
+    assert cn.class_recognisers(features, numbers > 1, 0.5).solve().region.classes.tolist() == [False, True]
+
+
+def test_one_class_is_the_one_class_machine():
+    features = KernelFeatures(three_blobs()[0], kernels.gaussian(gamma=0.1))
+    one, other = cn.class_recognisers(features, np.zeros(75), 0.2).solve(), cn.one_class_svm(features, 0.2).solve()
+    assert one.objective == pytest.approx(other.objective, rel=1e-8)
+    probe = features.coordinates(three_blobs(seed=3)[0])
+    assert (one.region.contains(probe) == other.region.contains(probe)).all()
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e-4, 1e4, 1e8])
+def test_units_and_order(unit, rng):
+    X, y = three_blobs()
+    base = cn.class_recognisers(LinearFeatures(X), y, 0.23).solve().region
+    order = rng.permutation(75)
+    scaled = cn.class_recognisers(LinearFeatures(unit * X[order]), y[order], 0.23).solve().region
+    probe = three_blobs(seed=5)[0]
+    assert scaled.scores(unit * probe) / unit == pytest.approx(base.scores(probe), abs=1e-5)
+    assert (scaled.classify(unit * probe) == base.classify(probe)).all()
+
+
+def test_one_compilation_serves_a_path_and_pickles():
+    X, y = three_blobs()
+    features = KernelFeatures(X, kernels.gaussian(gamma=0.1))
+    formulation = cn.class_recognisers(features, y, 0.5, "ratio")
+    for nu, solution in zip((0.6, 0.31, 0.02), formulation.path(outlier_fraction=[0.6, 0.31, 0.02]), strict=True):
+        assert solution.objective == pytest.approx(module.separate(features, y, nu).objective, rel=1e-6)
+    assert formulation.compilations == 1
+    again = pickle.loads(pickle.dumps(formulation)).solve()
+    assert again.objective == pytest.approx(solution.objective, rel=1e-9)
+    assert again.region.comparison == "ratio"
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (["a", "b"], r"labels: shape \(2,\) was found where 3 points"),
+        ([1.0, np.nan, 2.0], "labels: nan was found"),
+        (np.eye(3), "labels: shape"),
+        (np.array([1, "a", None], dtype=object), "cannot be sorted"),
+        ([], "labels: shape"),
+    ],
+)
+def test_bad_labels(labels, words):
+    with pytest.raises(InputError, match=words):
+        cn.class_recognisers(LinearFeatures([[1.0], [2.0], [3.0]]), labels, 0.5)
+
+
+def test_other_doors():
+    features = LinearFeatures([[1.0], [2.0], [3.0]])
+    for nu in (0, 1.2, float("nan"), "x"):
+        with pytest.raises(InputError, match="outlier_fraction"):
+            cn.class_recognisers(features, [1, 1, 2], nu)
+    with pytest.raises(InputError, match="comparison: 'length' was found"):
+        cn.class_recognisers(features, [1, 1, 2], 0.5, "length")
+    region = cn.class_recognisers(features, [1, 1, 2], 0.5).solve().region
+    with pytest.raises(InputError, match="2 columns were found"):
+        region.scores([[1.0, 2.0]])
+
+
+def test_laws_of_the_region(rng):
+    region = ClassRegions(np.array([0, 1]), rng.standard_normal((2, 3)), np.array([0.3, -0.2]), "distance", scale=1.0)
+    Z = rng.standard_normal((20, 3))
+    values = region.decision_values(Z)
+    assert (region.contains(Z) == (values >= -1e-7)).all()
+    assert [region.decision_values(z[None])[0] for z in Z] == pytest.approx(values, abs=1e-12)
+    assert region.level == 0.0
+    # w = 0 divides by one instead of by nothing.
+    flat = ClassRegions(np.array([0]), np.zeros((1, 3)), np.array([0.0]))
+    assert flat.decision_values(Z) == pytest.approx(np.zeros(20))
+    assert flat.contains(Z).all()

@@ -1,0 +1,217 @@
+"""Vector quantization: coverage, packing, whole codebooks by enumeration, slacks and metrics."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.spatial.distance import cdist
+
+import convexnovelty as cn
+from convexnovelty.codebooks import Codebook
+from convexnovelty.errors import InputError
+from convexnovelty.methods import vector_quantization as module
+
+
+def cloud(n=30, p=2, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, p))
+
+
+def smallest(X, radius, metric="euclidean"):
+    """The size of the smallest codebook, by trying all."""
+    near = cdist(X, X, metric) <= radius
+    for size in range(1, len(X) + 1):
+        if any(near[:, list(rows)].any(axis=1).all() for rows in combinations(range(len(X)), size)):
+            return size
+    raise AssertionError
+
+
+def test_the_checker_is_green():
+    report = cn.check("vector_quantization")
+    assert report.passed, report.table()
+
+
+def test_by_hand():
+    solution = cn.vector_quantization([[0.0], [1.0], [2.0], [7.0]], 1.0).solve()
+    assert solution.objective == pytest.approx(2.0, abs=1e-7)
+    assert sorted(solution.region.vectors.ravel()) == [1.0, 7.0]
+    assert str(solution.guarantee) == (
+        "4 of 4 training points lie within 1 of one of 2 codebook vectors, and fewer than 2 cannot cover them all"
+    )
+
+
+@pytest.mark.parametrize("radius", [0.05, 0.4, 1.0, 2.0, 8.0])
+@pytest.mark.parametrize("p", [1, 2, 5])
+def test_every_point_is_covered(radius, p):
+    X = cloud(60, p)
+    for solution in (cn.vector_quantization(X, radius).solve(), module.simplex(X, radius)):
+        region = solution.region
+        assert (cdist(X, region.vectors).min(axis=1) <= radius * (1 + 1e-12)).all()
+        assert region.contains(X).all()
+        assert (X[region.rows] == region.vectors).all()
+        assert solution.objective <= region.rows.size + 1e-6
+        # Equation 8.40: every point has positive weight within reach.
+        near = cdist(X, X) <= radius
+        assert (near @ solution.values["a"] >= 1 - 1e-6).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_between_the_smallest_codebook_and_its_bound(seed):
+    X, radius = cloud(12, 2, seed), 0.8
+    exact = smallest(X, radius)
+    solution = cn.vector_quantization(X, radius).solve()
+    most = int((cdist(X, X) <= radius).sum(axis=1).max())
+    assert solution.objective <= exact + 1e-7
+    assert exact <= solution.objective * sum(1 / j for j in range(1, most + 1)) + 1e-7
+    assert exact <= solution.region.rows.size
+    from scipy.sparse import csr_array
+
+    assert module.smallest_codebook(csr_array((cdist(X, X) <= radius).astype(float))) == exact
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_on_a_line_the_value_is_whole_and_the_codebook_smallest(seed):
+    X = cloud(11, 1, seed)
+    exact = smallest(X, 0.5)
+    assert cn.vector_quantization(X, 0.5).solve().objective == pytest.approx(exact, abs=1e-6)
+    assert module.sweep(X, 0.5).region.rows.size == exact
+
+
+def test_the_value_may_be_a_fraction():
+    """Points on a circle, each within reach of its neighbours on either side: five thirds, where two are needed."""
+    X = np.c_[np.cos(2 * np.pi * np.arange(5) / 5), np.sin(2 * np.pi * np.arange(5) / 5)]
+    side = 2 * np.sin(np.pi / 5)
+    solution = cn.vector_quantization(X, side).solve()
+    assert solution.objective == pytest.approx(5 / 3, abs=1e-6)
+    assert smallest(X, side * (1 + 1e-12)) == 2
+    assert solution.region.rows.size == 2
+    assert module.packing(X, side).solve().objective == pytest.approx(5 / 3, abs=1e-6)
+
+
+@pytest.mark.parametrize("penalty", [0.05, 0.3, 0.7])
+def test_slacks_against_scipy(penalty):
+    X, radius = np.vstack([cloud(40), [[9.0, 9.0]]]), 0.6
+    near = (cdist(X, X) <= radius).astype(float)
+    n = len(X)
+    reference = linprog(
+        np.r_[np.ones(n), np.full(n, penalty)], A_ub=-np.c_[near, np.eye(n)], b_ub=-np.ones(n), method="highs"
+    )
+    solution = cn.vector_quantization(X, radius, penalty).solve()
+    assert solution.objective == pytest.approx(reference.fun, rel=1e-6)
+    assert module.packing(X, radius, penalty).solve().objective == pytest.approx(reference.fun, rel=1e-6)
+    # A lonely point costs more than its price; at the lowest one nothing is worth a vector.
+    assert (solution.region.rows.size == 0) == (penalty == 0.05)
+    assert not solution.region.contains(X[-1:])[0]
+    missed = int((~solution.region.contains(X)).sum())
+    assert missed <= solution.values["xi"].sum() + 1e-5
+    assert f"{n - missed} of {n} training points" in solution.guarantee
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1.5, 100.0])
+def test_a_price_of_one_or_more_leaves_nothing_out(penalty):
+    X = cloud(25)
+    hard, soft = cn.vector_quantization(X, 0.5).solve(), cn.vector_quantization(X, 0.5, penalty).solve()
+    assert soft.objective == pytest.approx(hard.objective, rel=1e-6)
+
+
+def test_one_compilation_serves_prices_and_pickles():
+    X = cloud(25)
+    formulation = cn.vector_quantization(X, 0.5, 0.2)
+    for price in (0.2, 0.6, 0.9):
+        found = formulation.set(slack_penalty=price).solve().objective
+        assert found == pytest.approx(module.simplex(X, 0.5, price).objective, rel=1e-6)
+    assert formulation.compilations == 1
+    assert formulation.set(radius=0.8).solve().objective == pytest.approx(
+        module.simplex(X, 0.8, 0.9).objective, rel=1e-6
+    )
+    assert pickle.loads(pickle.dumps(formulation)).solve().objective == formulation.solve().objective
+
+
+@pytest.mark.parametrize("metric", ["cityblock", "chebyshev", "cosine", lambda x, z: abs(x[0] - z[0])])
+def test_other_metrics(metric):
+    X = cloud(20) + 3
+    radius = 0.01 if metric == "cosine" else 0.5
+    solution = cn.vector_quantization(X, radius, metric=metric).solve()
+    assert (cdist(X, solution.region.vectors, metric).min(axis=1) <= radius + 1e-9).all()
+    assert solution.objective == pytest.approx(module.simplex(X, radius, metric=metric).objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e-4, 1e4, 1e8])
+def test_units_order_rotation_and_shifts(unit, rng):
+    X, turn = cloud(40), np.linalg.qr(rng.standard_normal((2, 2)))[0]
+    base = cn.vector_quantization(X, 0.6).solve()
+    scaled = cn.vector_quantization(unit * X, 0.6 * unit).solve()
+    assert scaled.objective == pytest.approx(base.objective, abs=1e-6)
+    assert scaled.region.rows.tolist() == base.region.rows.tolist()
+    for other in (X[rng.permutation(40)], X @ turn, X + 100.0, np.vstack([X, X])):
+        assert cn.vector_quantization(other, 0.6).solve().objective == pytest.approx(base.objective, abs=1e-6)
+
+
+def test_points_at_the_radius_belong_to_the_ball():
+    """0.4 - 0.3 is above 0.1 in floating point; the point is on the sphere none the less."""
+    X = (np.arange(5) / 10)[:, None]
+    assert abs(X[4, 0] - X[3, 0]) != 0.1
+    solution = cn.vector_quantization(X, 0.1).solve()
+    assert solution.objective == pytest.approx(2.0, abs=1e-6)
+    assert solution.region.contains(X).all()
+
+
+def test_radius_zero_finds_the_different_points():
+    X = np.repeat(cloud(6), 3, axis=0)
+    solution = cn.vector_quantization(X, 0).solve()
+    assert solution.objective == pytest.approx(6.0, abs=1e-6)
+    assert solution.region.rows.size == 6
+
+
+def test_the_region_quantizes_new_points():
+    X = cloud(50)
+    region = cn.vector_quantization(X, 0.7).solve().region
+    new = cloud(30, seed=9)
+    distances = cdist(new, region.vectors)
+    assert (region.nearest(new) == distances.argmin(axis=1)).all()
+    assert region.decision_values(new) == pytest.approx(0.7 - distances.min(axis=1))
+    assert (region.contains(new) == (distances.min(axis=1) <= 0.7)).all()
+    assert region.level == -0.7
+    with pytest.raises(InputError, match="3 columns were found"):
+        region.nearest(np.ones((1, 3)))
+    assert isinstance(region, Codebook)
+    empty = cn.vector_quantization(X, 0.1, 0.001).solve()
+    assert not empty.region.contains(X).any()
+    assert "0 of 50 training points" in empty.guarantee
+    with pytest.raises(InputError, match="no vectors"):
+        empty.region.nearest(X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"radius": -1.0}, "radius: -1 was found"),
+        ({"radius": float("nan")}, "radius: nan"),
+        ({"radius": float("inf")}, "radius: inf"),
+        ({"radius": "wide"}, "radius"),
+        ({"slack_penalty": 0.0}, "slack_penalty: 0 was found"),
+        ({"slack_penalty": -1.0}, "slack_penalty: -1"),
+        ({"slack_penalty": float("nan")}, "slack_penalty: nan"),
+        ({"points": np.arange(3.0)}, "points: shape"),
+        ({"points": np.zeros((0, 2))}, "points: shape"),
+        ({"points": [[1.0, np.nan]]}, "points: nan was found at row 0, column 1"),
+        ({"points": [["a", "b"]]}, "points"),
+        ({"metric": "no such metric"}, "metric"),
+        ({"metric": 3}, "metric"),
+        ({"metric": lambda x, z: -1.0}, "metric"),
+        ({"metric": lambda x, z: math.nan}, "metric"),
+    ],
+)
+def test_bad_arguments(arguments, words):
+    with pytest.raises(InputError, match=words):
+        cn.vector_quantization(**{"points": cloud(5), "radius": 0.5, **arguments})
+
+
+@pytest.mark.parametrize("points", [[[1, 2]], np.ones((4, 3)), np.array([[True], [False]]), np.arange(3.0)[:, None]])
+def test_unusual_data(points):
+    solution = cn.vector_quantization(points, 0.5).solve()
+    assert solution.objective == pytest.approx(module.simplex(points, 0.5).objective, abs=1e-6)
