@@ -25,10 +25,10 @@ __all__ = ["Block", "Cones", "svec", "svec_map"]
 
 
 class Block(NamedTuple):
-    """Consecutive rows that belong to one cone; ``parameter`` is a matrix order or a tuple of exponents."""
+    """Rows that belong to one cone, a slice as a rule; ``parameter`` is a matrix order or a tuple of exponents."""
 
     kind: str
-    rows: slice
+    rows: Any
     parameter: Any = None
 
 
@@ -92,13 +92,17 @@ class Cones:
 
     @classmethod
     def from_blocks(cls, blocks: list[Block]) -> Cones:
-        """From blocks in the package's order of kinds."""
+        """From blocks in the package's order of kinds, whose ``rows`` are arrays of indices."""
+
+        def sizes(kind: str) -> list[int]:
+            return [len(b.rows) for b in blocks if b.kind == kind]
+
         return cls(
-            sum(b.rows.stop - b.rows.start for b in blocks if b.kind == "zero"),
-            sum(b.rows.stop - b.rows.start for b in blocks if b.kind == "nonnegative"),
-            tuple(b.rows.stop - b.rows.start for b in blocks if b.kind == "second_order"),
+            sum(sizes("zero")),
+            sum(sizes("nonnegative")),
+            tuple(sizes("second_order")),
             tuple(b.parameter for b in blocks if b.kind == "semidefinite"),
-            sum(b.kind == "exponential" for b in blocks),
+            len(sizes("exponential")),
             tuple(b.parameter for b in blocks if b.kind == "power"),
         )
 
@@ -216,6 +220,8 @@ class Cones:
 
     def violations(self, values: Array, *, dual: bool = False) -> Array:
         """For each block an upper bound on the distance from the cone (or its dual) that vanishes on the cone."""
+        if not np.isfinite(values).all():
+            return np.array([math.inf])
         return np.array([_distance(block, values[block.rows], dual) for block in self.blocks()])
 
 

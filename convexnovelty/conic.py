@@ -230,28 +230,41 @@ class ConicProgram:
         )
         return program, Equilibration(columns, rows * height / reach, height)
 
-    def without_repeated_blocks(self) -> ConicProgram:
-        """The same program without cones that say what an earlier one already said (a user's S >> 0 beside ours)."""
-        seen: set[tuple[Any, ...]] = set()
+    def without_repetition(self) -> ConicProgram:
+        """The same program without what it says twice: a user's S >> 0 beside ours, or S == X entry by entry for
+        symmetric matrices. Repeated rows leave the multipliers undetermined, which solvers pay for in digits."""
+        seen: set[Any] = set()
         kept: list[Block] = []
         for block in self.blocks:
-            part = self.A[block.rows]
-            part.sort_indices()
-            key = (
-                block.kind,
-                block.parameter,
-                part.data.tobytes(),
-                part.indices.tobytes(),
-                part.indptr.tobytes(),
-                self.b[block.rows].tobytes(),
-            )
-            if key not in seen or block.kind in ("zero", "nonnegative"):
-                kept.append(block)
-            seen.add(key)
-        if len(kept) == len(self.blocks):
+            rows = np.arange(block.rows.start, block.rows.stop)
+            # Scalar cones come as one block, but their rows stand alone.
+            units = rows[:, None] if block.kind in ("zero", "nonnegative") else rows[None, :]
+            fresh = []
+            for unit in units:
+                key = (block.kind, block.parameter, *(self._key(row, block.kind) for row in unit))
+                if key not in seen:
+                    fresh.append(unit)
+                seen.add(key)
+            if fresh:
+                kept.append(block._replace(rows=np.concatenate(fresh)))
+        rows = np.concatenate([block.rows for block in kept]) if kept else np.zeros(0, dtype=int)
+        if rows.size == self.b.size:
             return self
-        rows = np.concatenate([np.arange(block.rows.start, block.rows.stop) for block in kept])
-        return ConicProgram(self.c, self.A[rows], self.b[rows], Cones.from_blocks(kept), self.P, self.offset)
+        cones = Cones.from_blocks(kept)
+        return ConicProgram(self.c, sp.csr_array(self.A[rows]), self.b[rows], cones, self.P, self.offset)
+
+    def _key(self, row: int, kind: str) -> Any:
+        """What a row says, up to rounding (and up to its sign, if it is an equation)."""
+        entries = slice(self.A.indptr[row], self.A.indptr[row + 1])
+        values = np.append(self.A.data[entries], self.b[row])
+        columns = self.A.indices[entries]
+        order = np.argsort(columns)
+        size = float(np.abs(values[:-1]).max(initial=0.0)) or 1.0
+        if kind == "zero" and columns.size and values[:-1][order[0]] < 0:
+            size = -size
+        digits = np.round(np.append(values[:-1][order], values[-1]) / size, 12) + 0.0
+        # A scalar row means the same at any scale; the rows of a larger cone are tied to each other.
+        return columns[order].tobytes(), digits.tobytes(), None if kind in ("zero", "nonnegative") else size
 
     @cached_property
     def blocks(self) -> list[Block]:

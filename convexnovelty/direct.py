@@ -42,6 +42,8 @@ def attempts(program: ConicProgram, tolerances: Sequence[float]) -> Iterator[Con
         if max(program.cones.semidefinite, default=0) > BLOCKED:
             settings |= {"direct_solve_method": "faer", "max_threads": 1}
         yield program.solve(**settings)
+        # The solver's own scaling can spoil a program that is in scale already, above all with exponential cones.
+        yield program.solve(**settings, equilibrate_enable=False)
 
 
 def _scs(program: ConicProgram) -> ConicSolution:

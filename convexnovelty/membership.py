@@ -15,6 +15,7 @@ into the set first, so that radii and centres of any size may be mixed.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -84,7 +85,7 @@ def compiled(description: Description, size: int, name: str) -> tuple[ConicProgr
     columns = found[np.argsort(program.c[found], kind="stable")]
     if columns.size != size or not np.array_equal(program.c[columns], weights):
         raise InputError(f"{name}: the compiled membership does not show its variable; state it without side effects")
-    return replace(program, c=np.zeros_like(program.c)).without_repeated_blocks(), columns
+    return replace(program, c=np.zeros_like(program.c)).without_repetition(), columns
 
 
 class Membership:
@@ -258,7 +259,9 @@ class Membership:
         widened = _inserted(replace(program, A=A), block, np.concatenate([[0.0], target]))
         cost = np.zeros(width + 1)
         cost[-1] = 1.0
-        for solution in attempts(replace(widened, c=cost), LADDER):
+        # Where the distance is zero its kink can stop the solver; the squared distance has none, and fewer digits.
+        squared = replace(program, c=-np.asarray(pick.T @ target), P=sp.csr_array(pick.T @ pick))
+        for solution in itertools.chain(attempts(replace(widened, c=cost), LADDER), attempts(squared, LADDER)):
             if solution.status == "Solved":
                 return float(np.linalg.norm(solution.x[self.columns] - target))
         return float("nan")

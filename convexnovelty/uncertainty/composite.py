@@ -35,9 +35,13 @@ class Composite(UncertaintySet):
 
     def centred(self, moments: Any) -> Any:
         """A copy with each part around the same nominal moments."""
-        made = self._with({name: part.centred(moments) for name, part in self.parts().items()}, _moments=moments)  # type: ignore[attr-defined]
+        made = self._with(self._around(moments), _moments=moments)
         made.validate()
         return made
+
+    def _around(self, moments: Any) -> dict[str, UncertaintySet]:
+        """The parts around the nominal moments."""
+        return {name: part.centred(moments) for name, part in self.parts().items()}  # type: ignore[attr-defined]
 
     def tunable(self) -> Any:
         """A copy whose parts are tunable."""

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
 from convexnovelty.cones import svec_map
-from convexnovelty.errors import InputError
+from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.membership import Counterpart, Membership, convex, moves
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import Face
@@ -81,7 +81,7 @@ def membership_of(uncertainty: UncertaintySet) -> Membership:
         try:
             elsewhere = [_description(other, other.dimension)[0] for other in _elsewhere(uncertainty, name, value)]
             follows = moves(describe, elsewhere, size, repr(uncertainty))
-        except InputError:
+        except (ConvexNoveltyError, TypeError, ValueError, IndexError):  # a number that must be whole, say
             follows = False
         if follows:
             names.append(name)

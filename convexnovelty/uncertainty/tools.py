@@ -13,6 +13,7 @@ from convexnovelty.validation import Array, vector
 
 __all__ = [
     "as_expression",
+    "bures_step",
     "conjugate",
     "direction",
     "dual_vector",
@@ -20,10 +21,13 @@ __all__ = [
     "listed",
     "norm",
     "p_norm",
+    "pushed_covariance",
     "random_symmetric",
     "range_factor",
     "semidefinite_step",
     "square_root",
+    "stein_root",
+    "transport_membership",
 ]
 
 
@@ -121,3 +125,54 @@ def range_factor(C: Array) -> Array:
     values, vectors = np.linalg.eigh(C)
     used = values > 1e-13 * max(float(values[-1]), 0.0)
     return np.asarray((vectors[:, used] * np.sqrt(values[used])).T)
+
+
+def stein_root(divergence: float) -> float:
+    r"""The root :math:`w \ge 1` of :math:`w^2 - 1 - 2\ln w = 2\rho`: how far a divergence stretches one axis.
+
+    Near :math:`w = 1` the left side is :math:`2(w-1)^2` up to higher powers, so that it is computed from w - 1.
+    """
+    if divergence <= 0:
+        return 1.0
+    x = math.sqrt(divergence) if divergence < 1 else math.sqrt(2 * divergence + 1)
+    for _ in range(100):
+        excess = x * x + 2.0 * (x - math.log1p(x)) - 2.0 * divergence
+        step = excess / (2.0 * x + 2.0 * x / (1.0 + x))
+        x = max(x - step, x / 2)
+        if abs(step) <= 1e-16 * x:
+            break
+    return 1.0 + x
+
+
+def transport_membership(S: Any, F: Array, nominal: Array) -> tuple[Any, list[Any]]:
+    r"""The cost of carrying a law with covariance :math:`F'F` to one with covariance ``S``, and its constraints.
+
+    :math:`\mathrm{tr}(S + S_0) - 2\,\mathrm{tr}(YF)` with :math:`S \succeq YY'`: the coupling's cross-covariance is
+    :math:`YF`, which keeps a singular nominal covariance out of the semidefinite constraint.
+    """
+    p, r = nominal.shape[0], F.shape[0]
+    cost = cp.trace(S) + float(np.trace(nominal))
+    if r == 0:
+        return cost, []
+    Y = cp.Variable((p, r))
+    return cost - 2.0 * cp.trace(Y @ F), [cp.bmat([[S, Y], [Y.T, np.eye(r)]]) >> 0]
+
+
+def pushed_covariance(S: Array, a: Array, distance: float) -> Array:
+    """The covariance of a law that was stretched along ``a`` until it was carried that far."""
+    d = direction(a)
+    s = math.sqrt(max(float(d @ S @ d), 0.0))
+    if s <= 1e-8 * math.sqrt(max(float(np.trace(S)), 0.0)) or s == 0:
+        return np.asarray(S + distance**2 * np.outer(d, d))  # no spread to stretch: independent noise is added
+    stretch = np.eye(a.size) + (distance / s) * np.outer(d, d)
+    return np.asarray(stretch @ S @ stretch)
+
+
+def bures_step(S: Array, distance: float, rng: np.random.Generator) -> Array:
+    """The covariance of a law under a random linear map near the identity that carries it that far at most."""
+    step = random_symmetric(S.shape[0], rng)
+    cost = math.sqrt(max(float(np.trace(step @ S @ step)), 0.0))
+    least = -float(np.linalg.eigvalsh(step)[0])
+    t = min(distance / cost if cost > 0 else 0.0, 1.0 / least if least > 0 else math.inf)
+    moved = np.eye(S.shape[0]) + t * step
+    return np.asarray(moved @ S @ moved)

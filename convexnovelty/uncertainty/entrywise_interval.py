@@ -1,0 +1,98 @@
+"""Covariances whose entries are bounded one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError
+from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, Exactness, UncertaintySet, convex
+from convexnovelty.uncertainty.tools import range_factor, semidefinite_step
+from convexnovelty.validation import Array, symmetric
+
+__all__ = ["EntrywiseInterval"]
+
+
+class EntrywiseInterval(CovarianceSet):
+    r"""Covariances with :math:`|S_{ij} - S_{0,ij}| \le \rho\,D_{ij}` and :math:`S \succeq 0`.
+
+    The worst deviation is the least :math:`t` for which some :math:`M` satisfies
+
+    .. math::
+
+        \langle M, S_0\rangle + \rho\langle|M|, D\rangle \le t, \qquad
+        \begin{pmatrix} M & a\\ a' & t\end{pmatrix} \succeq 0.
+
+    Without the cone, ``semidefinite=False``, the entries are free of each other and the worst variance is
+    :math:`a'S_0a + \rho|a|'D|a|`: a larger number, which the members do not reach where that corner of the box is
+    indefinite. It is convex in the direction only if :math:`D` is positive semidefinite.
+
+    Parameters
+    ----------
+    radius : :math:`\rho`, which multiplies all half-widths.
+    half_widths : :math:`D`; by default :math:`\sigma_i\sigma_j` with the nominal deviations, so that the radius bounds
+        the change of correlations.
+    semidefinite : whether the counterpart uses that members are positive semidefinite.
+    """
+
+    exactness: Exactness = "exact"
+    basis_dependent = True
+    source = "El Ghaoui, Oks and Oustry (2003) with the cone; Halldorsson and Tutuncu (2003) without it"
+
+    def __init__(self, radius: float = 1.0, half_widths: Any = None, semidefinite: bool = True) -> None:
+        super().__init__(radius)
+        self.half_widths = None if half_widths is None else symmetric(half_widths, "half_widths")
+        if self.half_widths is not None and self.half_widths.min() < 0:
+            raise InputError(f"half_widths: {self.half_widths.min():.6g} was found; give numbers that are not negative")
+        self.semidefinite = bool(semidefinite)
+        if not self.semidefinite:
+            self.exactness = "conservative"
+            if self.half_widths is not None:
+                least = float(np.linalg.eigvalsh(self.half_widths)[0])
+                if least < -1e-12 * float(self.half_widths.max()):
+                    raise InputError(
+                        f"half_widths: with the eigenvalue {least:.6g} the worst case without the cone is not convex; "
+                        "use semidefinite=True"
+                    )
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """With and without the cone, and wide enough that the two differ."""
+        return [cls(0.2), cls(0.8), cls(0.8, np.ones((dimension, dimension)), semidefinite=False)]
+
+    @property
+    def size(self) -> int | None:
+        """The order of the half-widths, if any were given."""
+        return None if self.half_widths is None else int(self.half_widths.shape[0])
+
+    @property
+    def _widths(self) -> Array:
+        if self.half_widths is not None:
+            return self.half_widths
+        deviations = np.sqrt(np.maximum(np.diag(self.center), 0.0))
+        return np.outer(deviations, deviations)
+
+    def membership(self, S: cp.Expression) -> list[Any]:
+        """Each entry is within its bound."""
+        return [cp.abs(S - self.center) <= self.radius * self._widths]
+
+    def worst_deviation(self, a: cp.Expression) -> Counterpart:
+        """The semidefinite program, or the formula of entries that are free of each other."""
+        if not self.semidefinite:
+            size = cp.Variable(self.dimension)
+            added = self.tuned("radius", np.sqrt) * cp.norm(range_factor(self._widths) @ size)
+            # The form in |a| grows with each entry since D has no negative ones: the bound below is tight.
+            return Counterpart(cp.norm(cp.hstack([cp.norm(self.factor @ a), added])), [cp.abs(a) <= size])
+        p, unit = self.dimension, self.unit
+        whole = cp.Variable((p + 1, p + 1), PSD=True)
+        M, level = whole[:p, :p], whole[p, p]
+        spread = cp.sum(cp.multiply(self._widths / unit**2, cp.abs(M)))
+        paid = cp.sum(cp.multiply(self.center / unit**2, M)) + self.tuned("radius") * spread
+        return Counterpart(convex(level), [paid <= level, whole[:p, p] == unit * a])
+
+    def sample(self, rng: np.random.Generator) -> Array:
+        """Random entries, drawn back towards the centre where the matrix would leave the cone."""
+        step = np.triu(rng.uniform(-1.0, 1.0, (self.dimension, self.dimension)))
+        return semidefinite_step(self.center, self.radius * self._widths * (step + np.triu(step, 1).T))

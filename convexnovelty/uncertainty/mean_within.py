@@ -1,0 +1,75 @@
+"""Means within any set of points around the nominal one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError
+from convexnovelty.uncertainty.base import Counterpart, MeanSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.box import Box
+from convexnovelty.uncertainty.composite import Composite
+from convexnovelty.uncertainty.norm_ball import NormBall
+from convexnovelty.uncertainty.scenario_hull import ScenarioHull
+from convexnovelty.validation import Array
+
+__all__ = ["MeanWithin"]
+
+
+class MeanWithin(Composite, MeanSet):
+    r"""Means that a set of points, centred on the nominal mean, holds.
+
+    .. math:: \sup_m a'm = \sup_{u \in U} a'u
+
+    so that every set of points (norm ball, box, budget, polyhedron, hull of scenarios) serves as a set of means, with
+    its own counterpart.
+
+    Parameters
+    ----------
+    points : a PointSet.
+    """
+
+    exactness = "exact"
+    source = "the set of points' own"
+    part_names = ("points",)
+
+    def __init__(self, points: PointSet) -> None:
+        if not isinstance(points, PointSet):
+            raise InputError(f"points: {points!r} was found; give a set of points, such as NormBall(1, 0.2)")
+        self.points = points
+        self.rotation_invariant = points.rotation_invariant
+        self.basis_dependent = points.basis_dependent
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """A ball, a box and a hull."""
+        rows = 0.3 * np.random.default_rng(10).standard_normal((dimension + 1, dimension))
+        return [cls(NormBall(2, 0.3)), cls(Box(radius=0.2)), cls(ScenarioHull(rows))]
+
+    @property
+    def size(self) -> int | None:
+        """The dimension of the points."""
+        return self.points.size
+
+    def _around(self, moments: Any) -> dict[str, UncertaintySet]:
+        return {"points": self.points.centred(moments.mean)}
+
+    def membership(self, m: cp.Expression) -> Any:
+        """The mean is one of the points."""
+        return self.points.membership(m)
+
+    def support(self, a: cp.Expression) -> Counterpart:
+        """The points' own."""
+        from convexnovelty.uncertainty.counterparts import support
+
+        return support(self.points, a)
+
+    def worst_member(self, a: Array, S: Array) -> Array | None:
+        """The worst point."""
+        return self.points.worst_member(a)
+
+    def sample(self, rng: np.random.Generator) -> Array | None:
+        """A random point."""
+        return self.points.sample(rng)

@@ -1,0 +1,86 @@
+"""The convex hull of pairs of mean and covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+from convexnovelty.errors import IndefiniteError, InputError
+from convexnovelty.uncertainty.base import Counterpart, MomentSet, UncertaintySet
+from convexnovelty.uncertainty.tools import range_factor
+from convexnovelty.validation import Array, symmetric, vector
+
+__all__ = ["MomentHull"]
+
+
+class MomentHull(MomentSet):
+    r"""The convex hull of pairs :math:`(m_1, S_1), \dots, (m_n, S_n)`.
+
+    .. math:: \sup m'a + \kappa\sqrt{a'Sa} = \min_{\tau>0} \max_i\ m_i'a + \tfrac\kappa2\Big(\frac{a'S_ia}\tau + \tau\Big)
+
+    The maximum over the pairs themselves, :math:`\max_i m_i'a + \kappa\sqrt{a'S_ia}`, would be too small: a mixture of
+    a pair with a bad mean and one with a bad covariance can be worse than both. (These are mixtures of moments; the
+    moments of mixtures of laws form a larger set.)
+
+    Parameters
+    ----------
+    pairs : means and covariances as they are, whatever the nominal ones.
+    """
+
+    exactness = "exact"
+    basis_dependent = True
+    nominal_at_zero = False
+    source = "derived by exchanging the maximum over the hull with the minimum over the multiplier (Sion)"
+
+    def __init__(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        self.pairs = [
+            (vector(m, f"pairs[{i}][0]"), symmetric(S, f"pairs[{i}][1]")) for i, (m, S) in enumerate(pairs)
+        ]
+        if len({n for m, S in self.pairs for n in (m.size, *S.shape)}) != 1:
+            raise InputError("pairs: means and covariances are not all of one dimension, or there are none")
+        for i, (_, S) in enumerate(self.pairs):
+            least = float(np.linalg.eigvalsh(S)[0])
+            if least < -1e-10 * float(np.abs(S).max()):
+                raise IndefiniteError(f"pairs[{i}]: the covariance has the eigenvalue {least:.6g}; give covariances", least)
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """A pair with a far mean, and one with a large covariance."""
+        rng = np.random.default_rng(11)
+        roots = [rng.standard_normal((dimension, dimension)) for _ in range(3)]
+        means = [np.ones(dimension), np.zeros(dimension), rng.standard_normal(dimension)]
+        scales = [0.1, 1.0, 0.5]
+        return [cls([(m, c * B @ B.T) for m, c, B in zip(means, scales, roots, strict=True)])]
+
+    @property
+    def size(self) -> int:
+        """The dimension of the pairs."""
+        return int(self.pairs[0][0].size)
+
+    def membership(self, m: cp.Expression, S: cp.Expression) -> list[Any]:
+        """One mixture for both moments."""
+        weights = cp.Variable(len(self.pairs), nonneg=True)
+        mean = sum(weights[i] * pair[0] for i, pair in enumerate(self.pairs))
+        covariance = sum(weights[i] * pair[1] for i, pair in enumerate(self.pairs))
+        return [m == mean, S == covariance, cp.sum(weights) == 1]
+
+    def worst_loss(self, a: cp.Expression, kappa: Any) -> Counterpart:
+        """The least of the family of bounds, one multiplier for all pairs."""
+        level, tau = cp.Variable(), cp.Variable()
+        bounds = [
+            m @ a + (0.5 * kappa) * (cp.quad_over_lin(range_factor(S) @ a, tau) + tau) <= level for m, S in self.pairs
+        ]
+        return Counterpart(cp.max(cp.hstack([level])), bounds)
+
+    def worst_deviation(self, a: cp.Expression) -> cp.Expression:
+        """The worst pair's deviation."""
+        return cp.max(cp.hstack([cp.norm(range_factor(S) @ a) for _, S in self.pairs]))
+
+    def sample(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """A random mixture."""
+        weights = rng.dirichlet(np.full(len(self.pairs), 0.5))
+        mean = sum(w * m for w, (m, _) in zip(weights, self.pairs, strict=True))
+        return np.asarray(mean), np.asarray(sum(w * S for w, (_, S) in zip(weights, self.pairs, strict=True)))
