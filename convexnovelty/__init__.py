@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         errors,
         kernels,
         methods,
+        plots,
         tails,
         uncertainty,
     )
@@ -47,7 +48,18 @@ _NAMES = {
     "Solution": "formulation",
     "check": "checking",
 }
-_MODULES = ("algorithms", "datasets", "derivation", "deviations", "errors", "kernels", "methods", "tails", "uncertainty")
+_MODULES = (
+    "algorithms",
+    "datasets",
+    "derivation",
+    "deviations",
+    "errors",
+    "kernels",
+    "methods",
+    "plots",
+    "tails",
+    "uncertainty",
+)
 
 __all__ = [*_NAMES, *_MODULES, "__version__"]
 
