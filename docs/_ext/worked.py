@@ -87,8 +87,8 @@ def pictures(folder: Path, stem: str) -> Iterator[tuple[str, str]]:
     pyplot.close("all")
 
 
-def page(file: Path, folder: Path) -> str:
-    """The Markdown of one problem, with its pictures written to ``folder``."""
+def page(file: Path, folder: Path, root: Path | None = None) -> str:
+    """The Markdown of one problem, with its pictures written to ``folder``; ``root`` is the folder of all problems."""
     os.environ.setdefault("MPLBACKEND", "Agg")
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(f"{file.stem}-*.svg"):
@@ -109,7 +109,8 @@ def page(file: Path, folder: Path) -> str:
             parts += [f"![{words}]({name})" for name, words in pictures(folder, file.stem)]
     finally:
         del sys.modules[module.__name__]
-    parts += [claims(vars(module).get("CLAIMS", [])), f"*This page was run from `problems/{file.name}`.*\n"]
+    place = file.name if root is None else file.relative_to(root).as_posix()
+    parts += [claims(vars(module).get("CLAIMS", [])), f"*This page was run from `problems/{place}`.*\n"]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -130,16 +131,35 @@ INDEX = """# Worked problems
 Each is a Python file with one idea, which you can read here, run, and copy. Its claims are computed beside their
 theory, and `convexnovelty check problems` holds them to it.
 
+{sections}
+"""
+
+SECTION = """## {heading}
+
 ```{{toctree}}
+:maxdepth: 1
 
 {entries}
 ```
 """
 
 
+def index(files: list[Path], root: Path) -> str:
+    """The page that lists the problems, those of one folder under one heading."""
+    folders: dict[str, list[str]] = {}
+    for file in files:
+        heading = file.relative_to(root).parent.as_posix()
+        folders.setdefault("general" if heading == "." else heading, []).append(f"problems/{file.stem}")
+    sections = [
+        SECTION.format(heading=heading.replace("_", " ").capitalize(), entries="\n".join(entries))
+        for heading, entries in folders.items()
+    ]
+    return INDEX.format(sections="\n".join(sections).rstrip())
+
+
 def pages(problems: Path, generated: Path) -> Iterator[tuple[str, str]]:
     """The page of every problem, and the page that lists them."""
     files = sorted(path for path in problems.rglob("*.py") if not path.name.startswith("_"))
     for file in files:
-        yield f"problems/{file.stem}.md", page(file, generated / "problems")
-    yield "problems.md", INDEX.format(entries="\n".join(f"problems/{file.stem}" for file in files))
+        yield f"problems/{file.stem}.md", page(file, generated / "problems", problems)
+    yield "problems.md", index(files, problems)
