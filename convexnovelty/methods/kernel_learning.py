@@ -799,4 +799,4 @@ def free_scale() -> Instance:
     kernel = kernels.gaussian(gamma=0.5 * scale_gamma(data.nominal))
     features: FeatureMap = KernelFeatures(6 * kernel(data.nominal), "precomputed")
     probe, more = 6 * kernel(data.novel, data.nominal), {"features": features, "uncertainty": FrobeniusBall(1.0)}
-    return _instance("blob, one kernel, free scale", KernelFamily([features]), probe, 0.2, 0.0, 0.02, **more)
+    return _instance("blob, one kernel, free scale", KernelFamily([features]), probe, 0.3, 0.0, 0.02, **more)

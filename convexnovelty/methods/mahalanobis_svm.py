@@ -72,7 +72,7 @@ def _reading(sample: Sample, normal: Array, nu: float, deviation: float, **lette
             bound=nu,
         ),
         offset,
-        {"u": deviation, "distance": distance, **letters},
+        {"deviation": deviation, "distance": distance, **letters},
     )
 
 
@@ -267,10 +267,9 @@ def derived_counterpart(
     nu = Tunable("outlier_fraction", outlier_fraction, _share)
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     posed, n = sample.posed(), features.n
-    centred = sample.recipe.tunable().centred(posed.moments)
     xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
     price = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
-    deviation = worst_deviation(centred, posed.seen, route="derived")
+    deviation = worst_deviation(sample.recipe.centred(posed.moments), posed.seen, route="derived")
     axes = np.asarray(posed.w.axes) / posed.unit**2
 
     def read(values: Any) -> Reading:
@@ -290,7 +289,7 @@ def derived_counterpart(
         {"w": Quantity(posed.w.variable, axes=axes), "xi": xi, "rho": rho, "u": Quantity(u, 1 / posed.unit)},
         objective_unit=1 / posed.unit,
         read=read,
-        tunables={"outlier_fraction": nu, **centred.tunables()},
+        tunables={"outlier_fraction": nu},
     )
 
 
@@ -410,11 +409,12 @@ def semi_infinite(
         found = adversary(values["w"])
         return -found.value / tail * unit, {"w": values["w"] / -tail, "u": -found.value / tail, "member": found.member}
 
-    # A singular nominal covariance leaves the master program without a bound; a member for each null axis gives one.
-    seeds = [sample.moments.covariance]
-    if sample.moments.factor.shape[0] < features.dimension:
+    # The nominal covariance need not be a member. A singular one leaves the master program without a bound, which a
+    # member for each axis gives.
+    seeds = [adversary(sample.moments.mean).member]
+    if np.linalg.eigvalsh(seeds[0])[0] <= 1e-9 * float(np.trace(seeds[0])):
         seeds += [adversary(axis).member for axis in np.eye(features.dimension)]
-    for tolerance in (1e-3, 1e-7):
+    for tolerance in (1e-3, 1e-6, 1e-8):
         found = cutting_planes(
             u,
             {"w": w},
@@ -852,12 +852,33 @@ def _letters(*names: str) -> Callable[[Solution], dict[str, Any]]:
     return values
 
 
+def _bounded(uncertainty: Set = None) -> str | None:
+    if uncertainty is None or uncertainty.exactness == "exact":
+        return None
+    return f"the counterpart of {uncertainty!r} bounds the worst case and need not be attained"
+
+
+def _attained(uncertainty: Set = None) -> str | None:
+    return None if _bounded(uncertainty) else "the counterpart is exact, which is checked as an equality"
+
+
 METHOD.step(
     "semi_infinite",
     "robust",
     claim="the largest of the objectives of all members is one convex function of w",
     equation="equation 5",
     reference="adversary",
+    condition=_bounded,
+)
+METHOD.step(
+    "semi_infinite",
+    "robust",
+    claim="a conservative counterpart is never below the largest of the members' objectives",
+    equation="equation 5",
+    reference="adversary",
+    relation="<=",
+    condition=_attained,
+    decision="a bound on the objective says nothing of the plane",
 )
 METHOD.step(
     "derived_counterpart",
@@ -865,6 +886,7 @@ METHOD.step(
     claim="the set's closed-form counterpart is what conic duality derives from its membership, and the optimum -1/(2u^2)",
     equation="equation 5",
     reference="formulation",
+    condition=_bounded,
     objective=lambda value: -1 / (2 * value**2),
     decision="the lift has no strictly complementary solution where the worst member is a corner of the set, so that an "
     "interior-point method knows w to the root of its accuracy; an adversary judges its distance instead",
@@ -875,6 +897,7 @@ METHOD.step(
     claim="minimum over planes and maximum over covariances may be exchanged",
     equation="equation 5",
     reference="formulation",
+    condition=_bounded,
     objective=lambda value: -value,
 )
 METHOD.step(
@@ -883,7 +906,7 @@ METHOD.step(
     claim="one covariance is worst for every w: Sigma0 + r I for a Frobenius ball, Sigma0 + Delta for an interval",
     equation="equations 4 and 5, section II-B",
     reference="formulation",
-    values=_letters("w", "xi", "rho", "u"),
+    values=lambda solution: {**_letters("w", "xi", "rho")(solution), "u": solution.values["deviation"]},
 )
 METHOD.step(
     "metric_primal",
@@ -1058,9 +1081,9 @@ def worst_distance(
 ) -> list[Claim]:
     """An adversary finds the covariance in whose metric the plane is nearest to the origin, as near as is claimed."""
     region = solution.region
-    if not isinstance(region, HalfSpace) or "alpha" in solution.values or not np.any(region.normal):
-        return []
-    if _out_of_reach(features) is not None:
+    if not isinstance(region, HalfSpace) or "u" not in solution.values:
+        return []  # only the programs for any set have the worst deviation as a letter; the others are compared with them
+    if not np.any(region.normal) or _out_of_reach(features) is not None:
         return []
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     attacked = region.offset / Adversary(sample.centred)(region.normal).value
@@ -1069,6 +1092,7 @@ def worst_distance(
             "the least distance from the origin, over all covariances of the set",
             float(solution.values["distance"]),
             attacked,
+            "=" if sample.centred.exactness == "exact" else "<=",
             tolerance=1e-5,
             kind="adversary",
             source="equation 5",
@@ -1114,7 +1138,7 @@ def _instance(name: str, features: FeatureMap, probe: Any, nu: float, uncertaint
 @METHOD.instance("blob, the paper's set")
 def blob() -> Instance:
     """Three dimensions and a Frobenius ball, with the unbiased covariance."""
-    data = datasets.blob(n=40, dimension=3)
+    data = datasets.blob(n=24, dimension=3)
     features = LinearFeatures(data.nominal)
     return _instance("blob, the paper's set", features, data.novel, 0.2, FrobeniusBall(0.3), ddof=1)
 
@@ -1163,7 +1187,7 @@ def without_covariance() -> Instance:
 @METHOD.instance("blob, every point outside")
 def mean_only() -> Instance:
     """With nu = 1 the plane is the minimax probability machine's."""
-    data = datasets.blob(n=30, dimension=3)
+    data = datasets.blob(n=20, dimension=3)
     more = {"moments": Moments.estimate(data.nominal), "confidence": 0.0}
     features = LinearFeatures(data.nominal)
     return _instance("blob, every point outside", features, data.novel, 1.0, FrobeniusBall(0.2), **more)
