@@ -64,7 +64,7 @@ def hard_margin(
     Examples
     --------
     >>> import convexnovelty as cn, numpy as np
-    >>> solution = cn.hard_margin(cn.LinearFeatures(np.array([[2.0, 0.0], [2.0, 3.0]])), offset=1.0).solve()
+    >>> solution = cn.hard_margin(cn.LinearFeatures(np.array([[2.0, 1.0], [2.0, -1.0]])), offset=1.0).solve()
     >>> solution.region.normal.round(6) + 0.0
     array([0.5, 0. ])
     """
