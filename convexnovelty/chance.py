@@ -11,17 +11,33 @@ program; in a joint set of means and covariances the worst pair changes with :ma
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
+from convexnovelty import solvers
+from convexnovelty._lazy import cp
 from convexnovelty.algorithms.level_search import crossing
 from convexnovelty.moments import Moments
 from convexnovelty.tails import Tail
 from convexnovelty.uncertainty import Adversary, Exact, ExactCovariance, ExactMean, MomentSet, Product, as_moment_set
+from convexnovelty.validation import Array
 
-__all__ = ["Multiplier", "adversary_of", "family", "is_nominal", "is_separate", "multiplier", "not_small"]
+__all__ = [
+    "Multiplier",
+    "adversary_of",
+    "family",
+    "is_nominal",
+    "is_separate",
+    "multiplier",
+    "not_needed",
+    "not_small",
+    "reference",
+]
 
 # The adversary solves for whole covariances, of which a solver knows every entry to 1e-10 of the largest.
 SMALL, UNITS = 12, 1e4
@@ -103,6 +119,36 @@ def adversary_of(uncertainty: Any, moments: Moments) -> Adversary:
     return made[id(uncertainty)][1]
 
 
+def reference(uncertainty: Any, moments: Moments) -> tuple[Array, Array]:
+    """A pair of the set, from whose mean distances along a direction are counted: the nominal one if it belongs.
+
+    A hull of given pairs need not hold the nominal pair, and then says nothing about the sign of a distance from it.
+    """
+    recipe = as_moment_set(uncertainty)
+    if is_separate(recipe, moments) or moments.dimension > SMALL or _holds(recipe, moments):
+        return moments.mean, moments.covariance
+    member: tuple[Array, Array] = adversary_of(uncertainty, moments)(np.ones(moments.dimension), 1.0).member
+    return member
+
+
+def _holds(recipe: MomentSet, moments: Moments) -> bool:
+    """Whether the nominal pair is a member: its membership constraints are met, or can be by their own variables."""
+    centred = recipe.centred(moments)
+    made = centred.membership(cp.Constant(moments.mean), cp.Constant(moments.covariance))
+    constraints = list(made) if isinstance(made, (list, tuple)) else [made]
+    if not any(constraint.variables() for constraint in constraints):
+        slack = 1e-7 * max(moments.unit, moments.unit**2)
+        return all(float(np.max(constraint.violation(), initial=0.0)) <= slack for constraint in constraints)
+    problem = cp.Problem(cp.Minimize(0), constraints)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a member on the boundary leaves the feasible set no inside
+            problem.solve(solver=solvers.DEFAULT_SOLVER)
+    except cp.SolverError:
+        return False
+    return problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
+
+
 def not_small(moments: Moments) -> str | None:
     """Why the adversary is not asked for moments: it solves semidefinite programs in their dimension and units."""
     if moments.representation != "dense":
@@ -113,3 +159,8 @@ def not_small(moments: Moments) -> str | None:
     if positive.size and float(positive.max()) > UNITS**2 * float(positive.min()):
         return "the features' units differ so much that a solver does not know the small entries of a covariance"
     return None
+
+
+def not_needed(around: bool) -> str | None:
+    """Why a node that knows nothing of the set is left out where the catalogue of sets is gone through."""
+    return "it knows nothing new of the set, so it is checked on the method's own instances" if around else None

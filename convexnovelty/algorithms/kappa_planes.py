@@ -31,8 +31,14 @@ Member = tuple[Array, Array]
 # Relative accuracy of kappa at which the search ends.
 TOLERANCE = 1e-8
 
-# A point of the master with optimality residuals below this will do, whatever its status.
-ACCURATE = 1e-8
+START = 1e-3  # kappa is never zero, where a joint set may have no single worst member
+
+# A point of the master with optimality residuals below this will do, whatever its status; bounds that have met to
+# this will do where the master can be solved no further.
+ACCURATE, SUFFICIENT = 1e-8, 1e-7
+
+# A cut that differs from an earlier one by no more than this tells the master nothing, and costs it digits.
+DISTINCT = 1e-7
 
 
 @dataclass(frozen=True)
@@ -82,21 +88,27 @@ def largest_kappa(
     rows = (np.zeros((0, axes.shape[0])) if least is None else least) @ axes
     unit = 1.0 / float(np.sqrt((np.vstack([norm, rows]) ** 2).sum(axis=1).max()))
     master = _Master(unit * axes, unit * norm, unit * rows, sides)
-    best, kappa = (-math.inf, np.zeros(axes.shape[0])), 0.0
+    best, kappa, floor = (-math.inf, np.zeros(axes.shape[0])), 0.0, -math.inf
     y = master.shortest()
     for count in range(1, rounds + 1):
         a = master.direction(y)
-        granted = _granted(master, a, max(kappa, TOLERANCE))
+        granted = _granted(master, a, max(kappa, START))
         if granted > best[0]:
             best, kappa = (granted, a), max(granted, 0.0)
         if math.isinf(kappa):
             return KappaPlanes(kappa, a, (0.0,) * len(sides), count)
-        bound, y = master.solve(kappa)
-        if bound >= 1 - TOLERANCE:
+        try:
+            # The losses grow with kappa, so that a bound found at a smaller one holds.
+            bound, y = master.solve(kappa)
+            floor = max(floor, bound)
+        except SolverError:
+            if floor < 1 - SUFFICIENT:
+                raise
+            floor = 1.0
+        if floor >= 1 - TOLERANCE:
             kappa, a = best
-            return KappaPlanes(
-                kappa, a, tuple(side.loss(a, side.attack(a, max(kappa, 0.0)), kappa) for side in sides), count
-            )
+            losses = tuple(side.loss(a, side.attack(a, max(kappa, 0.0)), kappa) for side in sides)
+            return KappaPlanes(kappa, a, losses, count)
         for i, side in enumerate(sides):
             master.add(i, side.attack(master.direction(y), kappa))
     raise SolverError(
@@ -106,18 +118,18 @@ def largest_kappa(
 
 def _granted(master: _Master, a: Array, kappa: float) -> float:
     """The kappa at which the worst losses along ``a`` add up to one, by Newton steps on a convex function."""
-    for _ in range(60):
-        shift, spread = 0.0, 0.0
-        for i, side in enumerate(master.sides):
-            member = side.attack(a, kappa)
-            master.add(i, member)
-            shift += side.loss(a, member, 0.0)
-            spread += side.loss(a, member, 1.0) - side.loss(a, member, 0.0)
+    for step in range(60):
+        members = [side.attack(a, kappa) for side in master.sides]
+        shift = sum(side.loss(a, member, 0.0) for side, member in zip(master.sides, members, strict=True))
+        spread = sum(side.loss(a, member, 1.0) for side, member in zip(master.sides, members, strict=True)) - shift
         following = (1 - shift) / spread if spread > 0 else math.copysign(math.inf, 1 - shift)
-        if not math.isfinite(following) or following <= 0 or abs(following - kappa) <= 1e-12 * following:
-            return following
+        # After the first step they come from above, and end where the adversary's digits do.
+        if not math.isfinite(following) or following <= 0 or (step > 0 and following >= kappa * (1 - 1e-9)):
+            break
         kappa = following
-    return kappa
+    for i, member in enumerate(members):
+        master.add(i, member)
+    return following
 
 
 class _Master:
@@ -144,7 +156,13 @@ class _Master:
         mean, covariance = member
         values, vectors = np.linalg.eigh(covariance)
         root = np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ self.axes)
-        self._members.append((i, self.sides[i].sign * ((mean - self.sides[i].mean) @ self.axes), root))
+        shift = self.sides[i].sign * ((mean - self.sides[i].mean) @ self.axes)
+        gram = root.T @ root
+        for j, other, theirs in self._members:
+            near = np.abs(shift - other).max() + np.abs(gram - theirs.T @ theirs).max()
+            if i == j and near <= DISTINCT * (np.abs(shift).max() + np.abs(gram).max()):
+                return
+        self._members.append((i, shift, root))
 
     def solve(self, kappa: float) -> tuple[float, Array]:
         """The least sum of losses over the members, and the y that has it."""

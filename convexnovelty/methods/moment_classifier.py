@@ -22,7 +22,16 @@ from convexnovelty.algorithms.kappa_planes import Side, largest_kappa
 from convexnovelty.algorithms.level_search import crossing
 from convexnovelty.algorithms.min_norm_point import min_norm_point
 from convexnovelty.algorithms.smo import smo
-from convexnovelty.chance import adversary_of, family, is_nominal, is_separate, multiplier, not_small
+from convexnovelty.chance import (
+    adversary_of,
+    family,
+    is_nominal,
+    is_separate,
+    multiplier,
+    not_needed,
+    not_small,
+    reference,
+)
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.factor_model import factor_model
@@ -86,10 +95,6 @@ def _joint(negative_moments: Moments, uncertainty: Set = None, slack_penalty: Sl
     return None
 
 
-def _once(around: bool = False) -> str | None:
-    return "it knows nothing of the set, so it is checked on the method's own instances" if around else None
-
-
 def _soft(slack_penalty: Slack = None) -> str | None:
     return None if slack_penalty is None else "the margin is hard only without a slack_penalty"
 
@@ -132,14 +137,18 @@ def _read(
     w: Array,
     margin: float,
     kappa: float,
+    per: float = 1.0,
     **more: Any,
 ) -> Reading:
-    """The region w'x >= b, where b exceeds w'm by ``margin``, and the bound at the number ``kappa`` of deviations."""
+    """The region w'x >= b, where b exceeds w'm by ``margin``, and the bound at the number ``kappa`` of deviations.
+
+    The region is divided by ``per``, so that it lies one beyond the nominal mean where the worst one is nearer.
+    """
     b = float(w @ moments.mean) + margin
     scores = np.asarray(positives @ w)
     rejected = int((scores - b < -1e-6 * max(abs(margin), np.finfo(float).tiny)).sum())
     return Reading(
-        HalfSpace(w, b, scale=abs(margin) or None),
+        HalfSpace(w / per, b / per, scale=abs(margin / per) or None),
         _guarantee(uncertainty, tail, kappa, rejected, positives.shape[0]),
         letters={"b": b, "kappa": kappa, **more},
     )
@@ -241,7 +250,7 @@ def margins(
         r"w+\tfrac1{\nu^+n}\sum_i\xi_i+\tfrac\eta{\nu^-}\quad\text{s.t.}\quad b-\bar x'w\ge1-\eta,\ x_i'w-b\ge-\xi_i"
     ),
     condition=lambda negative_moments, uncertainty=None, slack_penalty=None, around=False: (
-        _once(around) or _joint(negative_moments, uncertainty, slack_penalty)
+        not_needed(around) or _joint(negative_moments, uncertainty, slack_penalty)
     ),
 )
 def with_offset(
@@ -317,16 +326,9 @@ def _program(
         deviation = math.sqrt(max(frame.unit * float(np.asarray(variance.value)), 0.0))
         distance = float(values.get("c", 1.0))
         kappa = _kappa(distance, deviation, current(), moments)
-        return _read(
-            X,
-            moments,
-            current(),
-            tail,
-            values["w"],
-            distance + float(values.get("e", 0.0)),
-            kappa,
-            **(letters_read or {}),
-        )
+        nearer = float(values.get("e", 0.0))
+        more = letters_read or {}
+        return _read(X, moments, current(), tail, values["w"], distance + nearer, kappa, 1 + nearer / distance, **more)
 
     def suspect() -> InfeasibleError | None:
         if price is not None or _no_metric(X, moments, current()) is not None:
@@ -352,8 +354,12 @@ def _program(
         r"\max\Big\{\kappa:\ \min_w\ \sup_{(\bar x,\Sigma)\in\mathcal Q}\big(\bar x'w+\kappa\sqrt{w'\Sigma "
         r"w}\big)-\min_ix_i'w\le0\Big\}"
     ),
-    condition=lambda positives, negative_moments, slack_penalty=None, uncertainty=None: (
-        _soft(slack_penalty) or _not_dense(negative_moments) or _certain(positives, negative_moments, uncertainty)
+    condition=lambda positives, negative_moments, slack_penalty=None, uncertainty=None, around=False: (
+        _soft(slack_penalty)
+        or _not_dense(negative_moments)
+        or _certain(positives, negative_moments, uncertainty)
+        or (_joint(negative_moments, uncertainty, slack_penalty) is None and not_needed(around))
+        or None
     ),
 )
 def kappa_search(
@@ -363,7 +369,8 @@ def kappa_search(
     if slack_penalty is not None:
         raise InputError(f"slack_penalty: {slack_penalty!r} was found; a search for kappa has a hard margin, give None")
     tail, recipe, X = tails.as_tail(tail), as_moment_set(uncertainty), _points(positives, negative_moments)
-    frame = MetricFrame(X, negative_moments, recipe, None)
+    mean = reference(uncertainty, negative_moments)[0]
+    frame = MetricFrame(X, Moments(mean, negative_moments.covariance), recipe, None)
     robust = recipe.tunable().centred(negative_moments)
     kappa = cp.Parameter(nonneg=True, value=1.0, name="kappa")
     # At the kappa that is sought the margin is one; the remainder makes the optimal value 1 / kappa_*^2 there.
@@ -371,7 +378,7 @@ def kappa_search(
     t = cp.Variable(name="t")
     worst = worst_loss(robust, frame.posed, kappa)
     margin, more = frame.margins()
-    loss = frame.scale * (worst.value - negative_moments.mean @ frame.posed)
+    loss = frame.scale * (worst.value - mean @ frame.posed)
     constraints = [loss <= 1, margin >= t, *worst.constraints, *more]
     found = {"kappa": 1.0}
 
@@ -389,7 +396,7 @@ def kappa_search(
             return 1 / reach - 1 if reach > NO_MARGIN else 1 / NO_MARGIN
 
         remainder.value = 0.0
-        found["kappa"] = crossing(level, float(kappa.value))  # type: ignore[arg-type]
+        found["kappa"] = crossing(level, float(kappa.value))
         if found["kappa"] < 0:
             raise _inseparable(current())
         if math.isinf(found["kappa"]):
@@ -398,7 +405,8 @@ def kappa_search(
         remainder.value = _star(at, current(), negative_moments) ** -2 + 1
 
     def read(values: Any) -> Reading:
-        return _read(X, negative_moments, current(), tail, values["w"], 1.0, found["kappa"])
+        margin = float(values["w"] @ (mean - negative_moments.mean)) + 1.0
+        return _read(X, negative_moments, current(), tail, values["w"], margin, found["kappa"])
 
     return Formulation(
         cp.Problem(cp.Minimize(remainder - t), constraints),
@@ -493,7 +501,7 @@ def _from_multipliers(
         r"G_{ij}=(x_i-\bar x)'\Sigma^{-1}(x_j-\bar x)"
     ),
     condition=lambda positives, negative_moments, uncertainty=None, around=False: (
-        _once(around) or _no_metric(positives, negative_moments, uncertainty)
+        not_needed(around) or _no_metric(positives, negative_moments, uncertainty)
     ),
 )
 def dual(
@@ -617,7 +625,7 @@ def projection(
         r"w=\Sigma^{-1/2}\frac u\rho,\quad C=\frac2{\nu n\rho}"
     ),
     condition=lambda positives, negative_moments, uncertainty=None, around=False: (
-        _once(around) or _no_metric(positives, negative_moments, uncertainty)
+        not_needed(around) or _no_metric(positives, negative_moments, uncertainty)
     ),
 )
 def nu_machine(
@@ -767,11 +775,13 @@ def semi_infinite(
     frame = MetricFrame(X, negative_moments, recipe, slack_penalty)
     if slack_penalty is not None:
         return _soft_planes(X, negative_moments, slack_penalty, uncertainty, tail, frame, adversary)
-    side = Side(negative_moments.mean, negative_moments.covariance, 1.0, lambda a, kappa: adversary(a, kappa).member)
-    found = largest_kappa(frame.axes, [side], least=X - negative_moments.mean)
+    mean, covariance = reference(uncertainty, negative_moments)
+    side = Side(mean, covariance, 1.0, lambda a, kappa: adversary(a, kappa).member)
+    found = largest_kappa(frame.axes, [side], least=X - mean)
     if found.kappa <= 0:
         raise _inseparable(recipe)
-    reading = _read(X, negative_moments, recipe, tails.as_tail(tail), found.a, found.losses[0], found.kappa)
+    margin = float(found.a @ (mean - negative_moments.mean)) + found.losses[0]
+    reading = _read(X, negative_moments, recipe, tails.as_tail(tail), found.a, margin, found.kappa)
     objective = _star(found.kappa, recipe, negative_moments) ** -2
     return Solution(
         objective,
@@ -837,7 +847,8 @@ def _soft_planes(
     values = found.values
     recipe = as_moment_set(uncertainty)
     kappa = _kappa(1.0, math.sqrt(values["variance"]), recipe, moments)
-    reading = _read(X, moments, recipe, tails.as_tail(tail), values["w"], 1.0 + values["e"], kappa)
+    nearer = values["e"]
+    reading = _read(X, moments, recipe, tails.as_tail(tail), values["w"], 1.0 + nearer, kappa, 1 + nearer)
     return Solution(
         found.upper * frame.unit,
         {**values, **reading.letters},
@@ -1241,10 +1252,11 @@ def sparse_points() -> Instance:
 
 @METHOD.swap
 def around(uncertainty: UncertaintySet) -> Instance:
-    """Two dimensions, signed and correlated, a hard margin some deviations from the negatives, for any set."""
+    """Three dimensions, signed and correlated, a hard margin some deviations from the negatives, for any set."""
     rng = np.random.default_rng(13)
-    positives = np.array([1.5, 0.0]) + rng.standard_normal((12, 2)) @ np.array([[0.6, 0.2], [0.0, 0.5]])
-    negatives = np.array([-4.0, 4.0]) + rng.standard_normal((60, 2)) @ np.array([[0.7, -0.2], [0.1, 0.8]])
+    mixing = np.array([[0.7, -0.2, 0.0], [0.1, 0.8, 0.0], [0.0, 0.3, 0.6]])
+    positives = np.array([1.5, 0.0, 1.0]) + rng.standard_normal((12, 3)) @ (0.7 * mixing)
+    negatives = np.array([-4.0, 4.0, -2.0]) + rng.standard_normal((60, 3)) @ mixing
     arguments = {
         "positives": positives,
         "negative_moments": Moments.estimate(negatives),

@@ -18,7 +18,17 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms.kappa_planes import Side, largest_kappa
 from convexnovelty.algorithms.level_search import crossing
 from convexnovelty.algorithms.sum_of_deviations import Axes, sum_of_deviations
-from convexnovelty.chance import Multiplier, adversary_of, family, is_nominal, is_separate, multiplier, not_small
+from convexnovelty.chance import (
+    Multiplier,
+    adversary_of,
+    family,
+    is_nominal,
+    is_separate,
+    multiplier,
+    not_needed,
+    not_small,
+    reference,
+)
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -31,6 +41,7 @@ from convexnovelty.uncertainty import (
     ExactCovariance,
     FrobeniusBall,
     MeanEllipsoid,
+    MomentHull,
     MomentSet,
     Product,
     UncertaintySet,
@@ -59,8 +70,8 @@ Uncertainty = UncertaintySet | tuple[UncertaintySet | None, UncertaintySet | Non
 # -- what several nodes share -----------------------------------------------------------------------------------------
 
 
-def _gap(moments_x: Moments, moments_y: Moments) -> Array:
-    """The difference of the nominal means."""
+def _gap(moments_x: Moments, moments_y: Moments, pair: SetPair | None = None) -> Array:
+    """The difference of the nominal means, or of means of the sets where the nominal ones are no members."""
     for name, moments in (("moments_x", moments_x), ("moments_y", moments_y)):
         if not isinstance(moments, Moments):
             raise InputError(
@@ -70,11 +81,15 @@ def _gap(moments_x: Moments, moments_y: Moments) -> Array:
         raise InputError(
             f"moments_y: dimension {moments_y.dimension} was found where moments_x has {moments_x.dimension}"
         )
-    gap = np.asarray(moments_x.mean - moments_y.mean)
-    rounding = 4 * np.finfo(float).eps * (np.abs(moments_x.mean) + np.abs(moments_y.mean))
-    if (np.abs(gap) <= rounding).all():
-        raise _inseparable("both classes have the same nominal mean")
+    x, y = (moments_x.mean, moments_y.mean) if pair is None else _references(pair, moments_x, moments_y)
+    gap = np.asarray(x - y)
+    if (np.abs(gap) <= 4 * np.finfo(float).eps * (np.abs(x) + np.abs(y))).all():
+        raise _inseparable("both classes have the same mean")
     return gap
+
+
+def _references(pair: SetPair, moments_x: Moments, moments_y: Moments) -> tuple[Array, Array]:
+    return reference(pair.x, moments_x)[0], reference(pair.y, moments_y)[0]
 
 
 def _inseparable(why: str) -> InfeasibleError:
@@ -190,7 +205,7 @@ class _Frame:
     """
 
     def __init__(self, moments_x: Moments, moments_y: Moments, pair: SetPair) -> None:
-        self.gap = _gap(moments_x, moments_y)
+        self.gap = _gap(moments_x, moments_y, pair)
         worst = _worst_covariances(pair, moments_x, moments_y)
         if worst is None:
             pooled = moments_x.covariance + moments_y.covariance
@@ -361,7 +376,11 @@ def _exact_covariance(recipe: MomentSet) -> bool:
         r"\max\Big\{\kappa:\ \min_{a\ne0}\ \sup_{\mathcal X}\big(\kappa\sqrt{a'S_xa}-m_x'a\big)"
         r"+\sup_{\mathcal Y}\big(\kappa\sqrt{a'S_ya}+m_y'a\big)\le0\Big\}"
     ),
-    condition=lambda moments_x, moments_y, uncertainty=None: _certain(moments_x, moments_y, uncertainty),
+    condition=lambda moments_x, moments_y, uncertainty=None, around=False: (
+        _certain(moments_x, moments_y, uncertainty)
+        or (_joint(moments_x, moments_y, uncertainty) is None and not_needed(around))
+        or None
+    ),
 )
 def kappa_search(
     moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None, tail: tails.Tail | None = None
@@ -375,10 +394,11 @@ def kappa_search(
     remainder = cp.Parameter(value=0.0, name="remainder")
     losses = cp.Variable(2, name="losses")
     constraints: list[Any] = [cp.sum(losses) <= 1]
-    sides = ((robust.x, moments_x, -frame.posed), (robust.y, moments_y, frame.posed))
-    for i, (part, moments, direction) in enumerate(sides):
+    means = _references(pair, moments_x, moments_y)
+    sides = ((robust.x, means[0], -frame.posed), (robust.y, means[1], frame.posed))
+    for i, (part, mean, direction) in enumerate(sides):
         loss = worst_loss(part, direction, kappa)
-        constraints += [frame.unit * (loss.value - moments.mean @ direction) <= losses[i], *loss.constraints]
+        constraints += [frame.unit * (loss.value - mean @ direction) <= losses[i], *loss.constraints]
     found = {"kappa": 1.0}
 
     def current() -> SetPair:
@@ -394,7 +414,7 @@ def kappa_search(
             return 1 / distance - 1 if distance > NO_DISTANCE else 1 / NO_DISTANCE
 
         remainder.value = 0.0
-        found["kappa"] = crossing(level, float(kappa.value))  # type: ignore[arg-type]
+        found["kappa"] = crossing(level, float(kappa.value))
         if found["kappa"] < 0:
             raise _inseparable(f"no direction separates all means of {current()!r}")
         if math.isinf(found["kappa"]):
@@ -404,7 +424,7 @@ def kappa_search(
 
     def read(values: Any) -> Reading:
         a, (loss_x, loss_y) = values["a"], values["losses"]
-        lower, upper = float(a @ moments_y.mean + loss_y), float(a @ moments_x.mean - loss_x)
+        lower, upper = float(a @ means[1] + loss_y), float(a @ means[0] - loss_x)
         star = _Relation(current(), moments_x, moments_y).kappa_star(found["kappa"])
         return _read(current(), tail, a, star, found["kappa"], lower, upper, float(a @ frame.gap))
 
@@ -491,7 +511,7 @@ def semi_infinite(
     if found.kappa <= 0:
         raise _inseparable(f"no direction separates all means of {pair!r}")
     kappa_star = _Relation(pair, moments_x, moments_y).kappa_star(found.kappa)
-    lower, upper = float(found.a @ moments_y.mean) + found.losses[1], float(found.a @ moments_x.mean) - found.losses[0]
+    lower, upper = float(found.a @ sides[1].mean) + found.losses[1], float(found.a @ sides[0].mean) - found.losses[0]
     reading = _read(pair, tail, found.a, kappa_star, found.kappa, lower, upper)
     return _solution(1 / kappa_star, reading, "cutting planes", found.rounds, a=found.a)
 
@@ -507,7 +527,7 @@ def _given(uncertainty: Uncertainty) -> tuple[Any, Any]:
 
 def _side(uncertainty: UncertaintySet | None, moments: Moments, sign: float) -> Side:
     adversary = adversary_of(uncertainty, moments)
-    return Side(moments.mean, moments.covariance, sign, lambda a, kappa: adversary(sign * a, kappa).member)
+    return Side(*reference(uncertainty, moments), sign, lambda a, kappa: adversary(sign * a, kappa).member)
 
 
 # -- in the expansion coefficients of the sample ----------------------------------------------------------------------
@@ -654,6 +674,15 @@ METHOD.step(
     decision_tolerance=1e-3,
 )
 METHOD.step(
+    "semi_infinite",
+    "socp",
+    claim="the chance constraints for every member of both sets are worst means and worst deviations",
+    equation="equations 4, 1 and 9",
+    reference="adversary",
+    tolerance=1e-6,
+    decision_tolerance=1e-3,
+)
+METHOD.step(
     "kernel_socp",
     "socp",
     claim="the optimal direction lies in the span of both samples: a = sum of gamma_i phi(z_i)",
@@ -776,14 +805,19 @@ def wide() -> Instance:
 
 @METHOD.swap
 def around(uncertainty: UncertaintySet) -> Instance:
-    """Two dimensions, signed and correlated, the classes eight deviations apart, for any set."""
+    """Three dimensions, signed and correlated, the classes some deviations apart, for any set."""
     rng = np.random.default_rng(11)
-    x = np.array([6.0, -3.0]) + rng.standard_normal((60, 2)) @ np.array([[0.9, 0.3], [0.0, 0.7]])
-    y = np.array([-4.0, 4.0]) + rng.standard_normal((50, 2)) @ np.array([[0.6, -0.2], [0.1, 0.8]])
+    x = np.array([5.0, -3.0, 2.0]) + rng.standard_normal((60, 3)) @ np.array(
+        [[0.9, 0.3, 0], [0, 0.7, 0], [0.2, 0, 0.8]]
+    )
+    y = np.array([-4.0, 4.0, -3.0]) + rng.standard_normal((50, 3)) @ np.array(
+        [[0.6, -0.2, 0], [0.1, 0.8, 0], [0, 0.3, 0.5]]
+    )
     arguments = {
         "moments_x": Moments.estimate(x),
         "moments_y": Moments.estimate(y),
-        "uncertainty": uncertainty,
-        "tail": tails.Chebyshev(),
+        # Pairs of moments as they are cannot be those of both classes at once.
+        "uncertainty": (uncertainty, None) if isinstance(uncertainty, MomentHull) else uncertainty,
+        "around": True,
     }
     return Instance(f"{uncertainty!r}", arguments, np.vstack([x[:20], y[:20]]))
