@@ -113,19 +113,25 @@ def _accumulate(panels: Array, sources: Array, weights: Array, out: Array, first
 
 def _kernel_row(panels: Array, i: int, out: Array) -> None:
     """out_t = k(x_i, x_t) for all points of the panels, those that fill up the last panel included."""
-    d = panels.shape[1] - 1
+    size = panels.shape[1] * WIDTH
+    last = size - WIDTH
     points = panels.ravel()
-    origin = (i // WIDTH) * (d + 1) * WIDTH + i % WIDTH
-    for panel in range(panels.shape[0]):
-        base = panel * (d + 1) * WIDTH
-        h = spread(points, origin + d * WIDTH)
-        a, b = add(h, load(points, base + d * WIDTH)), add(h, load(points, base + d * WIDTH + LANES))
-        for k in range(d):
-            v = spread(points, origin + k * WIDTH)
-            a = fused(v, load(points, base + k * WIDTH), a)
-            b = fused(v, load(points, base + k * WIDTH + LANES), b)
+    origin = (i // WIDTH) * size + i % WIDTH
+    h = spread(points, origin + last)
+    for panel in range(0, panels.shape[0], 2):
+        # Two panels at once, since a sum waits for its last term: four sums hide that. An odd last panel is done twice.
+        second = min(panel + 1, panels.shape[0] - 1)
+        p, q = panel * size, second * size
+        a, b = add(h, load(points, p + last)), add(h, load(points, p + last + LANES))
+        c, e = add(h, load(points, q + last)), add(h, load(points, q + last + LANES))
+        for k in range(0, last, WIDTH):
+            v = spread(points, origin + k)
+            a, b = fused(v, load(points, p + k), a), fused(v, load(points, p + k + LANES), b)
+            c, e = fused(v, load(points, q + k), c), fused(v, load(points, q + k + LANES), e)
         store(out, panel * WIDTH, exp2(a))
         store(out, panel * WIDTH + LANES, exp2(b))
+        store(out, second * WIDTH, exp2(c))
+        store(out, second * WIDTH + LANES, exp2(e))
 
 
 pack = compiled(_pack, nogil=True)

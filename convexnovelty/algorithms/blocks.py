@@ -30,10 +30,12 @@ SMALL, FEW = 200, 32  # points, and points at their bound, up to which the solut
 SAMPLE = 8  # one point in so many is in the sample
 EMBEDDED = 0.7  # share of the sample's solution that must fit into the box for it to be the start itself
 WORKING_SET, LARGEST_SET = 512, 2048
-INNER = 0.05  # share of the gap at which a working set is left: the next pass over all points pays for more than that
+INNER = 0.02  # share of the gap at which a working set is left: the next pass over all points pays for more than that
 CACHE = 3 * 2**20  # kernel values held in rows of the working set: 24 MB
 NEWTON = 3000  # free coordinates up to which a dense factorisation is made
-ROUGH = 1e-3  # gap at which Newton steps take over from pair steps
+# The gap at which Newton steps take over from pair steps. A factorisation of many free coordinates is dear, and one
+# is enough if pair steps have found the right ones.
+ROUGH, FINE, MANY = 1e-4, 1e-6, 100
 ROUNDING = 4e-15  # relative to the gradient: what its last bits may add up to
 GOLDEN = 0.5 * 5.0**0.5 - 0.5
 
@@ -75,6 +77,9 @@ class _Solver:
         state = self.start(gram, linear, box, tolerance) if start is None else start
         target = max(tolerance, ROUGH)
         self.descend(gram, box, state, target)
+        if target > tolerance and box.free(state.b).size > MANY:
+            target = max(tolerance, FINE)
+            self.descend(gram, box, state, target)
         while target > tolerance:
             accuracy = max(tolerance, ROUNDING * float(np.abs(state.gradient).max()))
             gap = self.finish(gram, box, state, accuracy)
@@ -227,5 +232,7 @@ def _most_violating(state: State, box: Box, size: int) -> Indices:
     half = min(size // 2, state.b.size - 1)
     shrinking = np.where(state.b > box.lower, -state.gradient, np.inf)
     growing = np.where(state.b < box.upper, state.gradient, np.inf)
-    chosen = np.unique(np.concatenate([np.argpartition(key, half)[:half] for key in (shrinking, growing)]))
-    return np.asarray(chosen[box.lower[chosen] < box.upper[chosen]])
+    chosen = np.zeros(state.b.size, dtype=bool)
+    for key in (shrinking, growing):
+        chosen[np.argpartition(key, half)[:half]] = True
+    return np.flatnonzero(chosen & (box.lower < box.upper))

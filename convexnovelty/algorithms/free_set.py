@@ -35,38 +35,44 @@ def newton_direction(Q: Array, gradient: Array, missing: float | None) -> Array:
     scale = float(np.max(np.diagonal(Q), initial=0.0))
     if scale <= 0.0:
         raise LinAlgError("the free block is zero")
+    means = None
     if missing is not None:
-        # The sum is met by an even share; the rest of the step has sum zero, and there Q may be centred. Adding
-        # 11' keeps the centred matrix regular without changing it on that plane.
-        gradient = gradient + Q.sum(axis=1) * (missing / k)
-        gradient = gradient - gradient.mean()
+        # The sum is met by an even share. The rest of the step has sum zero, and there Q may be centred; adding 11' to
+        # it keeps it regular without a change for such steps.
         means = Q.mean(axis=0)
-        Q = Q - means
-        Q -= (means - means.mean() - scale / k)[:, None]
-    factor, proximal = _factor(Q, scale)
-    delta = cho_solve(factor, -gradient, check_finite=False)
-    for _ in range(REFINEMENTS if proximal else 0):
-        delta -= cho_solve(factor, gradient + Q @ delta, check_finite=False)
-    if missing is not None:
-        delta += missing / k - delta.mean()
-    return np.asarray(delta)
-
-
-def _factor(Q: Array, scale: float) -> tuple[tuple[Array, bool], float]:
-    """A Cholesky factor of Q plus as little of the identity as makes it sound, and how much that was."""
+        gradient = gradient + means * missing
+        gradient = gradient - gradient.mean()
     for proximal in PROXIMAL:
-        # In the order of LAPACK, so that it factorises this copy in place.
-        block = np.array(Q, order="F")
-        block.flat[:: len(Q) + 1] += proximal * scale
+        matrix = _centred(Q, means, scale)
+        matrix.flat[:: k + 1] += proximal * scale
         try:
-            factor: tuple[Array, bool] = cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
+            # The transpose of this symmetric copy has the order of LAPACK, which factorises it in place.
+            factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
             continue
         # A pivot that is nothing but rounding makes the step meaningless: go on to a proximal term.
         pivots = np.diagonal(factor[0])
         if pivots.min() > 1e-7 * pivots.max() or proximal >= 1e-12:
-            return factor, proximal
-    raise LinAlgError("the free block is not positive semidefinite")
+            break
+    else:
+        raise LinAlgError("the free block is not positive semidefinite")
+    delta = cho_solve(factor, -gradient, check_finite=False)
+    if proximal:
+        matrix = _centred(Q, means, scale)
+        for _ in range(REFINEMENTS):
+            delta -= cho_solve(factor, gradient + matrix @ delta, check_finite=False)
+    if missing is not None:
+        delta += missing / k - delta.mean()
+    return np.asarray(delta)
+
+
+def _centred(Q: Array, means: Array | None, scale: float) -> Array:
+    """A copy of Q, without its row and column means if they are given, and with 11' scale/k in their place."""
+    if means is None:
+        return Q.copy()
+    matrix = Q - means
+    matrix -= (means - means.mean() - scale / len(Q))[:, None]
+    return matrix
 
 
 def admissible_step(b: Array, delta: Array, lower: Array, upper: Array) -> tuple[Array, bool]:
