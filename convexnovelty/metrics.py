@@ -136,6 +136,11 @@ class Sample:
         return np.asarray(self.features.training)
 
     @cached_property
+    def gram(self) -> Array:
+        """The Gram matrix of the coordinates, of shape (n, n), so that it agrees with a rank that was cut short."""
+        return self.points @ self.points.T
+
+    @cached_property
     def moments(self) -> Moments:
         """Mean and nominal covariance, as a factor of n rows."""
         mean, n = self.points.mean(axis=0), self.features.n

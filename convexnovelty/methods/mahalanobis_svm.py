@@ -132,7 +132,7 @@ def _singular(gram: Array) -> str | None:
 
 
 def _singular_gram(sample: Sample) -> str | None:
-    return _singular(sample.features.gram)
+    return _singular(sample.gram)
 
 
 def _shape(sample: Sample) -> Whitened | str:
@@ -205,7 +205,7 @@ def mahalanobis_svm(
     -------
     A formulation whose ``outlier_fraction`` can be set without compiling again, and in the primal form the set's
     numbers too. Its region is the half-space :math:`w'\Phi(x) \ge \rho`. In the dual form ``solution.values["gamma"]``
-    holds the coefficients with which ``features.cross_gram(Z) @ gamma`` scores new points.
+    holds the coefficients with which ``features.cross_gram(Z) @ gamma`` scores new points (unless ``rank`` was cut).
 
     Raises
     ------
@@ -685,14 +685,14 @@ def _radius(sample: Sample) -> float:
 def _expansion(sample: Sample, alpha: Array) -> Array:
     """The coefficients of the normal in the sample; K and r are divided by the features' own size first."""
     unit = sample.features.unit
-    return woodbury.expansion(sample.features.gram / unit**2, alpha, _radius(sample) / unit**2, sample.weight) / unit**2
+    return woodbury.expansion(sample.gram / unit**2, alpha, _radius(sample) / unit**2, sample.weight) / unit**2
 
 
 def _kernel_program(
     sample: Sample, outlier_fraction: float, make: Callable[[Array, float, float], Array]
 ) -> Formulation:
     unit = sample.features.unit
-    gram = make(sample.features.gram / unit**2, _radius(sample) / unit**2, sample.weight)
+    gram = make(sample.gram / unit**2, _radius(sample) / unit**2, sample.weight)
     return _gram_program(
         sample,
         outlier_fraction,
@@ -820,7 +820,7 @@ def libsvm(
     nu = _share(outlier_fraction, "outlier_fraction")
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     unit = features.unit
-    gram = woodbury.metric_gram(features.gram / unit**2, _radius(sample) / unit**2, sample.weight)
+    gram = woodbury.metric_gram(sample.gram / unit**2, _radius(sample) / unit**2, sample.weight)
     size = float(np.trace(gram)) / features.n
     # libsvm's tolerance is absolute in its own scale, where the multipliers are nu n times ours.
     machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * features.n)).fit(gram / size)
@@ -1114,9 +1114,9 @@ def kernel_scores(
     region, gamma = solution.region, solution.values.get("gamma")
     if gamma is None or not isinstance(region, HalfSpace):
         return []
-    scores = features.gram @ gamma
-    size = float(np.abs(scores).max())
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    scores = sample.gram @ gamma
+    size = float(np.abs(scores).max())
     metric = sample.metric()
     direct = np.asarray(metric.features.training) @ metric.inverse @ metric.normal(solution.values["alpha"])
     apart = float(np.abs(scores - sample.points @ region.normal).max()) / size
