@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from convexnovelty.validation import Array, points
+from convexnovelty.validation import Array, points, vector
 
 __all__ = ["FALLBACK_GAMMA", "column_variances", "mean_variance", "scale_gamma", "squared_distances", "squared_norms"]
 
@@ -20,17 +20,23 @@ CANCELLATION = 1e-3
 BLOCK = 2**21  # numbers held at once while distances are computed again: 16 MB
 
 
-def scale_gamma(X: Any) -> float:
+def scale_gamma(X: Any, weights: Any = None) -> float:
     """gamma = 1 / (q * variance of the entries of the q columns that vary), so that c X has gamma / c^2 for every c.
 
     On data whose columns all vary this is scikit-learn's ``"scale"``, to the digit. A constant column says nothing of
     distances and is left out: counted in, a large one makes the kernel so wide that nothing is ever novel. Columns
     that vary about means far apart still widen the kernel, so that such data are best centred first. Points that are
-    all equal have no scale: for them gamma is 1.
+    all equal have no scale: for them gamma is 1. With weights of shape (n,) a point counts as often as its weight says.
     """
     X = points(X, "X")
     varying = X[:, column_variances(X) > 0]
-    return 1.0 / (varying.shape[1] * float(varying.var())) if varying.size else FALLBACK_GAMMA
+    if not varying.size:
+        return FALLBACK_GAMMA
+    if weights is None:
+        return float(1.0 / (varying.shape[1] * varying.var()))
+    shares = np.repeat(vector(weights, "weights", X.shape[0])[:, None], varying.shape[1], axis=1)
+    mean = float(np.average(varying, weights=shares))
+    return float(1.0 / (varying.shape[1] * np.average((varying - mean) ** 2, weights=shares)))
 
 
 def squared_distances(X: Array, Z: Array) -> Array:

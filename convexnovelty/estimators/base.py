@@ -1,0 +1,154 @@
+"""What the estimators share: validation in scikit-learn's words, kernels by name, thresholds and their guarantees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from convexnovelty import kernels
+from convexnovelty.distances import scale_gamma
+from convexnovelty.errors import InputError
+from convexnovelty.estimators.scores import Score
+from convexnovelty.false_positives import Calibration
+from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.kernels import Kernel, Linear
+from convexnovelty.regions import TIE_TOLERANCE, Guarantee
+from convexnovelty.validation import Array, fraction
+
+__all__ = ["Learned", "NoveltyEstimator", "WeightedNoveltyEstimator", "feature_map", "named_kernel"]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a method found: a score, the level at which points turn novel, and what is known of the result.
+
+    ``certificate`` holds the recomputed optimality residuals of a solver's point, or None for an exact algorithm.
+    """
+
+    score: Score
+    level: float
+    guarantee: Guarantee | None
+    certificate: Any = None
+    objective: float = float("nan")
+
+
+def named_kernel(
+    kernel: Any, gamma: Any, degree: int, coef0: float, X: Array | None = None, weights: Array | None = None
+) -> Kernel:
+    """A kernel from its name and scikit-learn's parameters, or the kernel object or callable itself.
+
+    With weights, a width "by scale" is that of the sample in which each point is repeated as its weight says.
+    """
+    if not isinstance(kernel, str):
+        return kernels.as_kernel(kernel)
+    makers: dict[str, Callable[[], Kernel]] = {
+        "linear": lambda: kernels.linear(),
+        "gaussian": lambda: kernels.gaussian(gamma=gamma),
+        "rbf": lambda: kernels.gaussian(gamma=gamma),
+        "polynomial": lambda: kernels.polynomial(degree=degree, gamma=gamma, coef0=coef0),
+        "poly": lambda: kernels.polynomial(degree=degree, gamma=gamma, coef0=coef0),
+        "sigmoid": lambda: kernels.sigmoid(gamma=gamma, coef0=coef0),
+        "laplacian": lambda: kernels.laplacian(gamma=gamma),
+    }
+    if kernel not in makers:
+        raise InputError(f"kernel: {kernel!r} was found; give one of {', '.join(makers)}, a kernel or a function")
+    if isinstance(gamma, str) and gamma == "scale" and X is not None and weights is not None:
+        gamma = scale_gamma(X, weights)
+    return makers[kernel]()
+
+
+def feature_map(X: Array, kernel: Kernel, rank: int | None) -> FeatureMap:
+    """Coordinates in which the kernel is linear; for the linear kernel those of the data."""
+    return LinearFeatures(X) if isinstance(kernel, Linear) and rank is None else KernelFeatures(X, kernel, rank=rank)
+
+
+class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the detectors: +1 for ordinary points, -1 for novel ones.
+
+    A derived class learns a score; the base validates, sets the threshold, and, with ``false_alarm_rate``, replaces
+    the method's own threshold by one from held-out points, whose rate of false alarms is guaranteed for every
+    distribution (conformal prediction).
+    """
+
+    def _learn(self, X: Array, weights: Array | None) -> Learned:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None) -> NoveltyEstimator:
+        """Learn what ordinary points look like from points X of shape (n, p); y is ignored."""
+        return self._fit(validate_data(self, X, dtype=np.float64, ensure_min_samples=2), None)
+
+    def _fit(self, X: Array, weights: Array | None) -> NoveltyEstimator:
+        held_out = self._held_out(X.shape[0])
+        kept = ~held_out
+        if weights is not None:
+            # A point without weight is no point: it must not even set the width of the kernel.
+            kept &= weights > 0
+        learned = self._learn(X[kept], None if weights is None else weights[kept])
+        self.score_ = learned.score
+        self.certificate_ = learned.certificate
+        self.objective_ = learned.objective
+        inside = self.score_(X[kept])
+        if held_out.any():
+            calibration = Calibration(-self.score_(X[held_out]), self.false_alarm_rate)
+            self.offset_: float = -calibration.threshold
+            self.guarantee_: Guarantee | None = calibration.guarantee
+        else:
+            # Support vectors lie on the boundary and belong to the region, whatever rounding says.
+            tie = TIE_TOLERANCE * float(np.ptp(inside)) + 1e-12 * float(np.abs(inside).max(initial=0.0))
+            self.offset_, self.guarantee_ = learned.level - tie, learned.guarantee
+        return self
+
+    def _held_out(self, n: int) -> Any:
+        held_out = np.zeros(n, dtype=bool)
+        if getattr(self, "false_alarm_rate", None) is not None:
+            count = round(fraction(self.calibration_share, "calibration_share") * n)
+            order = check_random_state(self.random_state).permutation(n)
+            held_out[order[: min(max(count, 1), n - 1)]] = True
+        return held_out
+
+    def score_samples(self, X: Any) -> Array:
+        """Scores of shape (m,), larger for more ordinary points."""
+        check_is_fitted(self, "score_")
+        return self.score_(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores less the offset: at least zero for ordinary points, negative for novel ones."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> Any:
+        """+1 for ordinary points, -1 for novel ones; points on the boundary are ordinary."""
+        check_is_fitted(self, "score_")
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+
+class WeightedNoveltyEstimator(NoveltyEstimator):
+    """Base of the detectors whose theory admits weights: a weight of two is a point that is there twice."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoveltyEstimator:
+        """Learn what ordinary points look like.
+
+        Parameters
+        ----------
+        X : ordinary points of shape (n, p).
+        y : ignored.
+        sample_weight : weights of shape (n,), not negative; None for ones.
+        """
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        return self._fit(X, None if sample_weight is None else checked_weights(sample_weight, X))
+
+
+def checked_weights(sample_weight: Any, X: Array) -> Array:
+    """Weights as an array, none of them negative and not all of them zero."""
+    weights: Array = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weights < 0).any():
+        index = int(np.flatnonzero(weights < 0)[0])
+        raise InputError(f"sample_weight: {weights[index]:.6g} was found at index {index}; weights are not negative")
+    if not (weights > 0).any():
+        raise InputError("sample_weight: every weight is zero; at least one point must count")
+    return weights

@@ -1,0 +1,82 @@
+"""The one-class SVM that learns its kernel, as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from convexnovelty import kernels
+from convexnovelty.estimators.base import Learned, NoveltyEstimator
+from convexnovelty.estimators.scores import RegionScore
+from convexnovelty.features import KernelFeatures
+from convexnovelty.kernel_family import KernelFamily
+from convexnovelty.methods import kernel_learning
+from convexnovelty.validation import Array
+
+__all__ = ["KernelLearningSVM"]
+
+
+class KernelLearningSVM(NoveltyEstimator):
+    r"""One-class support vector machine whose kernel is the best convex combination of given kernels.
+
+    Parameters
+    ----------
+    outlier_fraction : the papers' nu, in (0, 1].
+    kernels : kernel objects or functions; None for Gaussian kernels of a quarter, one and four times the width by scale.
+    scale_penalty : the price of the largest score, the paper's C.
+    covariance_weight : the paper's c, which brings in the metric of the covariance.
+    solver : "auto" for Clarabel, or the name of a CVXPY solver.
+    false_alarm_rate, calibration_share, random_state : as for :class:`~convexnovelty.estimators.OneClassSVM`.
+
+    Attributes
+    ----------
+    kernel_weights_ : the weights of the kernels, of sum one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convexnovelty.estimators import KernelLearningSVM
+    >>> X = np.random.default_rng(0).standard_normal((60, 2))
+    >>> detector = KernelLearningSVM(outlier_fraction=0.1).fit(X)
+    >>> detector.predict([[0.5, 0.5], [9.0, 9.0]]), round(detector.kernel_weights_.sum(), 6)
+    (array([ 1, -1]), np.float64(1.0))
+    """
+
+    def __init__(
+        self,
+        outlier_fraction: float = 0.1,
+        *,
+        kernels: Sequence[Any] | None = None,
+        scale_penalty: float = 1.0,
+        covariance_weight: float = 0.0,
+        solver: str = "auto",
+        false_alarm_rate: float | None = None,
+        calibration_share: float = 0.3,
+        random_state: Any = None,
+    ) -> None:
+        self.outlier_fraction = outlier_fraction
+        self.kernels = kernels
+        self.scale_penalty = scale_penalty
+        self.covariance_weight = covariance_weight
+        self.solver = solver
+        self.false_alarm_rate = false_alarm_rate
+        self.calibration_share = calibration_share
+        self.random_state = random_state
+
+    def _learn(self, X: Array, weights: Array | None) -> Learned:
+        family = KernelFamily.of([KernelFeatures(X, kernel) for kernel in self._kernels(X)])
+        problem = kernel_learning.kernel_learning(
+            family, self.outlier_fraction, self.scale_penalty, self.covariance_weight
+        )
+        solution = problem.solve(None if self.solver == "auto" else self.solver)
+        self.kernel_weights_ = solution.values["mu"]
+        region: Any = solution.region
+        return Learned(
+            RegionScore(family, region), region.level, solution.guarantee, solution.residuals, solution.objective
+        )
+
+    def _kernels(self, X: Array) -> list[Any]:
+        if self.kernels is not None:
+            return list(self.kernels)
+        gamma = kernels.gaussian(gamma="scale").fitted(X).gamma
+        return [kernels.gaussian(gamma=factor * float(gamma)) for factor in (0.25, 1.0, 4.0)]

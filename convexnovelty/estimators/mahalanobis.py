@@ -1,0 +1,82 @@
+"""The Mahalanobis one-class SVM as an estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convexnovelty.estimators.base import Learned, NoveltyEstimator, feature_map, named_kernel
+from convexnovelty.estimators.scores import LinearScore, RegionScore
+from convexnovelty.features import LinearFeatures
+from convexnovelty.methods import mahalanobis_svm
+from convexnovelty.uncertainty import FrobeniusBall
+from convexnovelty.validation import Array, positive
+
+__all__ = ["MahalanobisSVM"]
+
+
+class MahalanobisSVM(NoveltyEstimator):
+    r"""One-class support vector machine in the metric of the sample's worst covariance.
+
+    Parameters
+    ----------
+    outlier_fraction : the largest share of the training sample outside, in (0, 1].
+    uncertainty : a set of covariances; None for a Frobenius ball whose radius is ``ridge`` times the features' mean
+        squared length.
+    ridge : see ``uncertainty``.
+    covariance_weight, ddof : the weight of the sample's scatter, 1/(n - ddof) by default.
+    kernel, gamma, degree, coef0, rank : as for :class:`~convexnovelty.estimators.OneClassSVM`.
+    solver : "auto" for Clarabel, or the name of a CVXPY solver.
+    false_alarm_rate, calibration_share, random_state : as for :class:`~convexnovelty.estimators.OneClassSVM`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convexnovelty.estimators import MahalanobisSVM
+    >>> X = np.random.default_rng(0).standard_normal((60, 2))
+    >>> MahalanobisSVM(outlier_fraction=0.1).fit(X).predict([[0.5, 0.5], [9.0, 9.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        outlier_fraction: float = 0.1,
+        *,
+        uncertainty: Any = None,
+        ridge: float = 0.1,
+        covariance_weight: float | None = None,
+        ddof: int = 0,
+        kernel: Any = "gaussian",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        rank: int | None = None,
+        solver: str = "auto",
+        false_alarm_rate: float | None = None,
+        calibration_share: float = 0.3,
+        random_state: Any = None,
+    ) -> None:
+        self.outlier_fraction = outlier_fraction
+        self.uncertainty = uncertainty
+        self.ridge = ridge
+        self.covariance_weight = covariance_weight
+        self.ddof = ddof
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.rank = rank
+        self.solver = solver
+        self.false_alarm_rate = false_alarm_rate
+        self.calibration_share = calibration_share
+        self.random_state = random_state
+
+    def _learn(self, X: Array, weights: Array | None) -> Learned:
+        features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0), self.rank)
+        uncertainty = self.uncertainty or FrobeniusBall(positive(self.ridge, "ridge") * features.unit**2)
+        problem = mahalanobis_svm.mahalanobis_svm(
+            features, self.outlier_fraction, uncertainty, self.covariance_weight, self.ddof
+        )
+        solution = problem.solve(None if self.solver == "auto" else self.solver)
+        region: Any = solution.region
+        score = LinearScore(region.normal) if isinstance(features, LinearFeatures) else RegionScore(features, region)
+        return Learned(score, region.level, solution.guarantee, solution.residuals, solution.objective)

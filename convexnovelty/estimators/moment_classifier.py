@@ -1,0 +1,123 @@
+"""The classifier that knows the negative class by its moments alone, as an estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from convexnovelty.errors import InputError
+from convexnovelty.estimators.scores import LinearScore
+from convexnovelty.estimators.two_class import binary_classes
+from convexnovelty.methods import moment_classifier
+from convexnovelty.moments import Moments
+from convexnovelty.validation import Array, nonnegative
+
+__all__ = ["MomentClassifier"]
+
+
+class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""The half-space of the positive points that is least likely to accept a negative, whatever its distribution.
+
+    The negatives enter only through their mean and covariance, which can be given (``negative_moments``) and shared
+    over many classes. Dense or sparse points; sparse ones are never expanded.
+
+    Parameters
+    ----------
+    slack_penalty : the price of the positives' slacks (the paper's 1/(nu n)); None for a hard margin.
+    uncertainty, tail : a set around the negative moments and a tail; exact moments and Chebyshev by default.
+    negative_moments : ``cn.Moments`` of the negatives, used instead of the negative rows; None to estimate them.
+    factors : None for the full covariance; k for the factor model with k factors and a diagonal.
+    ridge : variance added in every direction, relative to the moments' own size.
+    solver : "auto" for coordinate descent where it is exact and Clarabel elsewhere, or the name of a CVXPY solver.
+
+    Attributes
+    ----------
+    guarantee_ : a bound on the probability of accepting a negative, as a sentence with ``bound``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convexnovelty.estimators import MomentClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.standard_normal((200, 2)), rng.standard_normal((10, 2)) + 6])
+    >>> machine = MomentClassifier(slack_penalty=0.1).fit(X, np.repeat([0, 1], [200, 10]))
+    >>> machine.predict([[0.0, 0.0], [6.0, 6.0]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        *,
+        slack_penalty: float | None = 0.1,
+        uncertainty: Any = None,
+        tail: Any = None,
+        negative_moments: Moments | None = None,
+        factors: int | None = None,
+        ridge: float = 1e-6,
+        solver: str = "auto",
+    ) -> None:
+        self.slack_penalty = slack_penalty
+        self.uncertainty = uncertainty
+        self.tail = tail
+        self.negative_moments = negative_moments
+        self.factors = factors
+        self.ridge = ridge
+        self.solver = solver
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> MomentClassifier:
+        """Learn from points of shape (n, p) and labels of two classes; the second class is the positive one."""
+        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
+        self.classes_, index = binary_classes(self, y)
+        moments = self.negative_moments
+        if moments is None:
+            negatives = X[index == 0]
+            chosen: dict[str, Any] = (
+                {} if self.factors is None else {"representation": "low_rank", "rank": self.factors}
+            )
+            moments = Moments.estimate(negatives, **chosen)
+        elif moments.dimension != X.shape[1]:
+            raise InputError(
+                f"negative_moments: dimension {moments.dimension} was found where X has {X.shape[1]} columns"
+            )
+        moments = self._ridged(moments)
+        positives = X[index == 1]
+        exact = self.solver == "auto" and self.uncertainty is None and self.slack_penalty is not None
+        if exact:
+            solution = moment_classifier.coordinate_descent(positives, moments, self.slack_penalty)
+        else:
+            problem = moment_classifier.moment_classifier(
+                positives, moments, self.slack_penalty, self.uncertainty, self.tail
+            )
+            solution = problem.solve(None if self.solver == "auto" else self.solver)
+        region: Any = solution.region
+        self.score_, self.offset_ = LinearScore(region.normal), region.level
+        self.guarantee_, self.certificate_, self.objective_ = solution.guarantee, solution.residuals, solution.objective
+        return self
+
+    def _ridged(self, moments: Moments) -> Moments:
+        added = nonnegative(self.ridge, "ridge") * moments.unit**2
+        if added == 0 or self.factors is not None:
+            return moments
+        return Moments(moments.mean, moments.covariance + added * np.eye(moments.dimension))
+
+    def decision_function(self, X: Any) -> Array:
+        """Positive for the second class, of shape (m,)."""
+        check_is_fitted(self, "score_")
+        rows = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        values: Array = self.score_(rows if not sp.issparse(rows) else sp.csr_array(rows)) - self.offset_
+        return values
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row."""
+        check_is_fitted(self, "score_")
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]

@@ -1,0 +1,168 @@
+"""One-class SVM and soft ball as estimators, on the block solver that never stores a Gram matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from convexnovelty.algorithms.block_dual import solve_dual
+from convexnovelty.errors import InputError
+from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel
+from convexnovelty.estimators.scores import BallScore, ExpansionScore, RegionScore
+from convexnovelty.methods import one_class_svm, soft_ball
+from convexnovelty.modelling import outlier_share, quantile_interval
+from convexnovelty.regions import Guarantee
+from convexnovelty.validation import Array
+
+__all__ = ["OneClassSVM", "SoftBall"]
+
+# Tight enough for the offset and the counts of the nu-property; the Newton steps at the end make it exact.
+TOLERANCE = 1e-6
+
+
+class _KernelMachine(WeightedNoveltyEstimator):
+    def __init__(
+        self,
+        outlier_fraction: float = 0.1,
+        *,
+        kernel: Any = "gaussian",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        rank: int | None = None,
+        solver: str = "auto",
+        false_alarm_rate: float | None = None,
+        calibration_share: float = 0.3,
+        random_state: Any = None,
+    ) -> None:
+        self.outlier_fraction = outlier_fraction
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.rank = rank
+        self.solver = solver
+        self.false_alarm_rate = false_alarm_rate
+        self.calibration_share = calibration_share
+        self.random_state = random_state
+
+    def _upper(self, n: int, weights: Array | None) -> Any:
+        nu = outlier_share(self.outlier_fraction, "outlier_fraction")
+        return 1 / (nu * n) if weights is None else weights / (nu * weights.sum())
+
+    def _counted(self, outside: int, n: int) -> Guarantee:
+        nu = float(self.outlier_fraction)
+        return Guarantee(
+            f"{outside} of {n} training points lie outside, at most the fraction {nu:.6g} of their weight", bound=nu
+        )
+
+    def _solver(self) -> str | None:
+        if self.solver == "auto":
+            return None
+        if not isinstance(self.solver, str):
+            raise InputError(f"solver: {self.solver!r} was found; give 'auto' or the name of a CVXPY solver")
+        return self.solver
+
+
+class OneClassSVM(_KernelMachine):
+    r"""One-class support vector machine: the half-space in feature space that leaves a fraction of the sample outside.
+
+    Parameters
+    ----------
+    outlier_fraction : the largest share of the training sample outside (the papers' nu), in (0, 1].
+    kernel : "gaussian" ("rbf"), "linear", "polynomial" ("poly"), "sigmoid", "laplacian", a kernel object or a function.
+    gamma, degree, coef0 : parameters of a kernel that is given by its name; ``gamma="scale"`` follows the data.
+    rank : use a low-rank approximation of the kernel; None for the kernel itself.
+    solver : "auto" for the block solver, or the name of a CVXPY solver.
+    false_alarm_rate : None for the method's own threshold; or a rate in (0, 1) that held-out points guarantee.
+    calibration_share : the share of the sample that is held out for that.
+    random_state : seed of the split.
+
+    Attributes
+    ----------
+    offset_, guarantee_, certificate_, objective_, n_features_in_, feature_names_in_ : ``decision_function`` is
+        ``score_samples - offset_``; ``guarantee_`` is a sentence with ``bound``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convexnovelty.estimators import OneClassSVM
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> detector = OneClassSVM(outlier_fraction=0.1).fit(X)
+    >>> detector.predict([[0.5, 0.5], [9.0, 9.0]])
+    array([ 1, -1])
+    """
+
+    def _learn(self, X: Array, weights: Array | None) -> Learned:
+        kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
+        nu, name = outlier_share(self.outlier_fraction, "outlier_fraction"), self._solver()
+        if name is not None or self.rank is not None:
+            features = feature_map(X, kernel, self.rank)
+            solution = one_class_svm.one_class_svm(features, nu, weights=weights).solve(name)
+            region: Any = solution.region
+            return Learned(
+                RegionScore(features, region),
+                region.level,
+                solution.guarantee,
+                solution.residuals,
+                solution.objective,
+            )
+        result = solve_dual(X, kernel, upper=self._upper(len(X), weights), tolerance=TOLERANCE)
+        score = ExpansionScore.of(X, result.multipliers, result.kernel)
+        offset = quantile_interval(result.scores, nu, _shares(weights)).used
+        slack = 1e-7 * max(float(np.abs(result.scores).max()), np.finfo(float).tiny)
+        return Learned(
+            score,
+            offset,
+            self._counted(int((result.scores < offset - slack).sum()), len(X)),
+            objective=result.objective,
+        )
+
+
+class SoftBall(_KernelMachine):
+    r"""Soft ball (support vector data description): the smallest ball in feature space that holds most of the sample.
+
+    Parameters and attributes as for :class:`OneClassSVM`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convexnovelty.estimators import SoftBall
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> SoftBall(outlier_fraction=0.1).fit(X).predict([[0.5, 0.5], [9.0, 9.0]])
+    array([ 1, -1])
+    """
+
+    def _learn(self, X: Array, weights: Array | None) -> Learned:
+        kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
+        nu, name = outlier_share(self.outlier_fraction, "outlier_fraction"), self._solver()
+        if name is not None or self.rank is not None:
+            features = feature_map(X, kernel, self.rank)
+            solution = soft_ball.soft_ball(features, nu, weights=weights).solve(name)
+            region: Any = solution.region
+            return Learned(
+                RegionScore(features, region),
+                region.level,
+                solution.guarantee,
+                solution.residuals,
+                solution.objective,
+            )
+        kernel = kernel.fitted(X)
+        squares = kernel.diagonal(X)
+        result = solve_dual(X, kernel, upper=self._upper(len(X), weights), linear=-squares / 2, tolerance=TOLERANCE)
+        inner = ExpansionScore.of(X, result.multipliers, result.kernel)
+        center = float(result.multipliers @ result.scores)
+        scores = 2 * result.scores - squares - center
+        level = quantile_interval(scores, nu, _shares(weights)).used
+        slack = 1e-7 * max(float(np.abs(scores).max()), np.finfo(float).tiny)
+        return Learned(
+            BallScore(inner, center, result.kernel),
+            level,
+            self._counted(int((scores < level - slack).sum()), len(X)),
+            objective=2 * result.objective,
+        )
+
+
+def _shares(weights: Array | None) -> Array | None:
+    return None if weights is None else weights / weights.sum()

@@ -1,0 +1,101 @@
+"""Novelty detection with unlabelled data, as an estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from convexnovelty.errors import InputError
+from convexnovelty.methods import semi_supervised
+from convexnovelty.validation import Array
+
+__all__ = ["SemiSupervisedDetector"]
+
+
+class SemiSupervisedDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""A detector that learns from ordinary points and, where they are given, from unlabelled ones.
+
+    Parameters
+    ----------
+    false_positive_rate : the share of ordinary points that may be called novel, in (0, 1).
+    confidence : None for a rate that holds for the next ordinary point; or the confidence with which it shall hold for
+        the threshold that was found.
+    novelty_score : "density_ratio", "low_density", a score object, or any classifier of scikit-learn.
+    uniform_share : the hybrid's share of uniform points.
+    held_out : the share of ordinary points that only set the threshold.
+    random_state : seed of the splits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convexnovelty.estimators import SemiSupervisedDetector
+    >>> rng = np.random.default_rng(0)
+    >>> nominal, unlabelled = rng.standard_normal((200, 1)), np.append(rng.standard_normal(150), rng.normal(5, 1, 50))
+    >>> detector = SemiSupervisedDetector(0.05, random_state=0).fit(nominal, unlabelled=unlabelled[:, None])
+    >>> detector.predict([[0.0], [5.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        false_positive_rate: float = 0.2,
+        *,
+        confidence: float | None = None,
+        novelty_score: Any = None,
+        uniform_share: float = 0.0,
+        held_out: float = 0.5,
+        random_state: Any = 0,
+    ) -> None:
+        self.false_positive_rate = false_positive_rate
+        self.confidence = confidence
+        self.novelty_score = novelty_score
+        self.uniform_share = uniform_share
+        self.held_out = held_out
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, unlabelled: Any = None) -> SemiSupervisedDetector:
+        """Learn from ordinary points X of shape (n, p) and unlabelled points of shape (m, p), if any.
+
+        Without unlabelled points the detector is the inductive one: what is rare is novel.
+        """
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        score = self.novelty_score
+        if unlabelled is None:
+            if score is not None and score != "low_density":
+                raise InputError(
+                    "unlabelled: None was found, but this score learns from unlabelled points; give them to fit"
+                )
+            score, unlabelled = "low_density", X
+        detector = semi_supervised.semi_supervised(
+            X,
+            unlabelled,
+            self.false_positive_rate,
+            score=score,
+            confidence=self.confidence,
+            uniform_share=self.uniform_share,
+            held_out=self.held_out,
+            random_state=self.random_state,
+        )
+        self.region_ = detector.region
+        self.offset_ = detector.region.level
+        self.guarantee_, self.certificate_ = detector.guarantee, None
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """At least zero for ordinary points, negative for novel ones."""
+        check_is_fitted(self, "region_")
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(self.region_.decision_values(rows))
+
+    def score_samples(self, X: Any) -> Array:
+        """Scores of shape (m,), larger for more ordinary points."""
+        check_is_fitted(self, "region_")
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> Any:
+        """+1 for ordinary points, -1 for novel ones."""
+        check_is_fitted(self, "region_")
+        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -1,0 +1,97 @@
+"""The single-class minimax probability machine as an estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from convexnovelty.errors import InputError
+from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel
+from convexnovelty.estimators.scores import LinearScore, RegionScore
+from convexnovelty.features import LinearFeatures
+from convexnovelty.methods import single_class_mpm
+from convexnovelty.moments import Moments
+from convexnovelty.uncertainty import FrobeniusBall, as_moment_set
+from convexnovelty.validation import Array, nonnegative
+
+__all__ = ["SingleClassMPM"]
+
+
+class SingleClassMPM(WeightedNoveltyEstimator):
+    r"""Single-class minimax probability machine: a half-space that holds a share of every distribution with the moments.
+
+    Parameters
+    ----------
+    confidence : the share of every distribution that the region must hold, in [0, 1). The bound holds for all
+        distributions with the moments, so that the share outside is usually far below 1 - confidence.
+    uncertainty : a set of means, covariances or both, from :mod:`convexnovelty.uncertainty`; None for a Frobenius ball
+        round the covariance whose radius is ``ridge`` times the mean squared length of the points.
+    ridge : see ``uncertainty``.
+    tail : "chebyshev" (nothing is known of the distribution), or another tail or its name.
+    kernel, gamma, degree, coef0, rank : as for :class:`~convexnovelty.estimators.OneClassSVM`.
+    solver : "auto" for the closed form where there is one and Clarabel elsewhere, or the name of a CVXPY solver.
+    false_alarm_rate, calibration_share, random_state : as for :class:`~convexnovelty.estimators.OneClassSVM`.
+
+    Raises
+    ------
+    InfeasibleError : on fitting, when no half-space holds that share; its ``limit`` is the largest that can be asked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convexnovelty.estimators import SingleClassMPM
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> detector = SingleClassMPM(confidence=0.8).fit(X)
+    >>> detector.predict([[0.5, 0.5], [9.0, 9.0]]), round(detector.guarantee_.bound, 6)
+    (array([ 1, -1]), 0.2)
+    """
+
+    def __init__(
+        self,
+        confidence: float = 0.5,
+        *,
+        uncertainty: Any = None,
+        ridge: float = 0.03,
+        tail: Any = "chebyshev",
+        kernel: Any = "gaussian",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        rank: int | None = None,
+        solver: str = "auto",
+        false_alarm_rate: float | None = None,
+        calibration_share: float = 0.3,
+        random_state: Any = None,
+    ) -> None:
+        self.confidence = confidence
+        self.uncertainty = uncertainty
+        self.ridge = ridge
+        self.tail = tail
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.rank = rank
+        self.solver = solver
+        self.false_alarm_rate = false_alarm_rate
+        self.calibration_share = calibration_share
+        self.random_state = random_state
+
+    def _learn(self, X: Array, weights: Array | None) -> Learned:
+        features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights), self.rank)
+        moments = Moments.estimate(np.asarray(features.training), weights=weights)
+        uncertainty = self.uncertainty
+        if uncertainty is None:
+            uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge") * moments.unit**2)
+        if not isinstance(self.solver, str):
+            raise InputError(f"solver: {self.solver!r} was found; give 'auto' or the name of a CVXPY solver")
+        closed = as_moment_set(uncertainty).centred(moments).ellipsoidal(1.0) is not None
+        if self.solver == "auto" and closed:
+            solution = single_class_mpm.closed_form(moments, self.confidence, uncertainty, self.tail)
+        else:
+            problem = single_class_mpm.single_class_mpm(moments, self.confidence, uncertainty, self.tail)
+            solution = problem.solve(None if self.solver == "auto" else self.solver)
+        region: Any = solution.region
+        score = LinearScore(region.normal) if isinstance(features, LinearFeatures) else RegionScore(features, region)
+        return Learned(score, region.level, solution.guarantee, solution.residuals, solution.objective)

@@ -1,0 +1,123 @@
+"""The two-class minimax probability machine as a classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from convexnovelty.estimators.base import feature_map, named_kernel
+from convexnovelty.estimators.scores import LinearScore, RegionScore
+from convexnovelty.features import LinearFeatures
+from convexnovelty.methods import two_class_mpm
+from convexnovelty.moments import Moments
+from convexnovelty.uncertainty import FrobeniusBall
+from convexnovelty.validation import Array, nonnegative
+
+__all__ = ["TwoClassMPM", "binary_classes"]
+
+
+def binary_classes(estimator: Any, y: Any) -> tuple[Array, Any]:
+    """The two classes and the index of each label; scikit-learn's words for anything else."""
+    check_classification_targets(y)
+    classes, index = np.unique(y, return_inverse=True)
+    if classes.size > 2:
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is multiclass ({classes.size} classes)."
+        )
+    if classes.size < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of two classes, but the data hold one class: {classes[0]!r}"
+        )
+    return classes, index
+
+
+class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Two-class minimax probability machine: the least worst-case probability of misclassification.
+
+    Parameters
+    ----------
+    uncertainty : a set of moments for both classes, or a pair of them; None for a Frobenius ball whose radius is
+        ``ridge`` times the points' mean squared length.
+    ridge : see ``uncertainty``.
+    tail : "chebyshev", or another tail or its name.
+    kernel, gamma, degree, coef0, rank : as for :class:`~convexnovelty.estimators.OneClassSVM`; linear by default.
+    solver : "auto" for the scalar root where it is exact and Clarabel elsewhere, or the name of a CVXPY solver.
+
+    Attributes
+    ----------
+    guarantee_ : the bound on the probability of misclassification, as a sentence with ``bound``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convexnovelty.estimators import TwoClassMPM
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.standard_normal((50, 2)), rng.standard_normal((50, 2)) + 4])
+    >>> machine = TwoClassMPM().fit(X, np.repeat(["a", "b"], 50))
+    >>> machine.predict([[0.0, 0.0], [4.0, 4.0]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        *,
+        uncertainty: Any = None,
+        ridge: float = 1e-6,
+        tail: Any = "chebyshev",
+        kernel: Any = "linear",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        rank: int | None = None,
+        solver: str = "auto",
+    ) -> None:
+        self.uncertainty = uncertainty
+        self.ridge = ridge
+        self.tail = tail
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.rank = rank
+        self.solver = solver
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any) -> TwoClassMPM:
+        """Learn the half-space from points of shape (n, p) and labels of two classes."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        self.classes_, index = binary_classes(self, y)
+        features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0), self.rank)
+        rows = np.asarray(features.training)
+        uncertainty = self.uncertainty
+        if uncertainty is None:
+            uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge") * features.unit**2)
+        # The second class is the positive one, as decision functions of scikit-learn have it.
+        moments = Moments.estimate(rows[index == 1]), Moments.estimate(rows[index == 0])
+        problem = two_class_mpm.two_class_mpm(*moments, uncertainty, self.tail)
+        solution = problem.solve(None if self.solver == "auto" else self.solver)
+        region: Any = solution.region
+        self.score_ = (
+            LinearScore(region.normal) if isinstance(features, LinearFeatures) else RegionScore(features, region)
+        )
+        self.offset_ = region.level
+        self.guarantee_, self.certificate_, self.objective_ = solution.guarantee, solution.residuals, solution.objective
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Positive for the second class, of shape (m,)."""
+        check_is_fitted(self, "score_")
+        values: Array = self.score_(validate_data(self, X, dtype=np.float64, reset=False)) - self.offset_
+        return values
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row."""
+        check_is_fitted(self, "score_")
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]

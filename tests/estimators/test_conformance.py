@@ -1,0 +1,27 @@
+"""scikit-learn's own checks, on every estimator that the package has."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from convexnovelty import estimators
+
+# What a check asks beyond what a detector of this kind promises; each reason is strict and fails when outdated.
+EXPECTED: dict[str, dict[str, str]] = {}
+
+
+@parametrize_with_checks(
+    [getattr(estimators, name)() for name in estimators.__all__],
+    expected_failed_checks=lambda estimator: EXPECTED.get(type(estimator).__name__, {}),
+)
+def test_estimator_conforms(estimator, check):
+    check(estimator)
+
+
+def test_every_estimator_is_tested():
+    assert len(estimators.__all__) == 8
+    for name in estimators.__all__:
+        assert getattr(estimators, name).__doc__
+    with pytest.raises(AttributeError, match="Nonsense"):
+        _ = estimators.Nonsense

@@ -1,0 +1,206 @@
+"""The estimators agree with the factories, keep their promises, and behave as scikit-learn's users expect."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import convexnovelty as cn
+from convexnovelty import estimators
+from convexnovelty.errors import InfeasibleError, InputError
+from convexnovelty.uncertainty import FrobeniusBall, MeanEllipsoid
+
+DETECTORS = [
+    "OneClassSVM",
+    "SoftBall",
+    "SingleClassMPM",
+    "MahalanobisSVM",
+    "KernelLearningSVM",
+    "SemiSupervisedDetector",
+]
+
+
+@pytest.fixture
+def X(rng) -> np.ndarray:
+    return rng.standard_normal((60, 3)) * [1.0, 2.0, 0.5] + [3.0, -2.0, 4.0]
+
+
+@pytest.fixture
+def novel(rng) -> np.ndarray:
+    return rng.standard_normal((20, 3)) * 4.0
+
+
+# -- agreement with the factories ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "linear", "polynomial"])
+@pytest.mark.parametrize("name", ["OneClassSVM", "SoftBall"])
+def test_kernel_machines_agree_with_the_factories(name, kernel, X, novel):
+    ours = getattr(estimators, name)(0.15, kernel=kernel).fit(X)
+    made = estimators.base.named_kernel(kernel, "scale", 3, 1.0)
+    features = estimators.base.feature_map(X, made, None)
+    factory = {"OneClassSVM": cn.one_class_svm, "SoftBall": cn.soft_ball}[name]
+    solution = factory(features, 0.15).solve()
+    assert ours.objective_ == pytest.approx(solution.objective, rel=1e-8)
+    theirs = solution.region.decision_values(features.coordinates(novel))
+    np.testing.assert_allclose(ours.decision_function(novel), theirs, atol=1e-5 * np.abs(theirs).max())
+    by_solver = getattr(estimators, name)(0.15, kernel=kernel, solver="CLARABEL").fit(X)
+    np.testing.assert_allclose(by_solver.decision_function(novel), theirs, atol=1e-6 * np.abs(theirs).max())
+    assert by_solver.certificate_.worst < 1e-6
+
+
+def test_single_class_mpm_agrees_with_the_factory(X, novel):
+    uncertainty = MeanEllipsoid(0.1) * FrobeniusBall(0.2)
+    solution = cn.single_class_mpm(cn.Moments.estimate(X), 0.6, uncertainty).solve()
+    for solver in ("auto", "CLARABEL"):
+        ours = estimators.SingleClassMPM(0.6, uncertainty=uncertainty, kernel="linear", solver=solver).fit(X)
+        assert ours.objective_ == pytest.approx(solution.objective, rel=1e-8)
+        np.testing.assert_allclose(ours.decision_function(novel), solution.region.decision_values(novel), atol=1e-6)
+        assert ours.guarantee_.bound == pytest.approx(0.4)
+
+
+def test_mahalanobis_and_two_class_agree_with_the_factories(X, novel, rng):
+    ball = FrobeniusBall(0.5)
+    solution = cn.mahalanobis_svm(cn.LinearFeatures(X), 0.2, ball).solve()
+    ours = estimators.MahalanobisSVM(0.2, uncertainty=ball, kernel="linear").fit(X)
+    np.testing.assert_allclose(ours.decision_function(novel), solution.region.decision_values(novel), atol=1e-5)
+    other = rng.standard_normal((50, 3))
+    pair = cn.two_class_mpm(cn.Moments.estimate(X), cn.Moments.estimate(other), ball).solve()
+    machine = estimators.TwoClassMPM(uncertainty=ball).fit(np.vstack([other, X]), np.repeat([0, 1], [50, 60]))
+    assert machine.objective_ == pytest.approx(pair.objective, rel=1e-7)
+    np.testing.assert_allclose(machine.decision_function(novel), pair.region.decision_values(novel), atol=1e-5)
+
+
+def test_moment_classifier_takes_sparse_points_and_given_moments(rng):
+    negatives, positives = rng.standard_normal((300, 5)), rng.standard_normal((30, 5)) + 2.0
+    Z, y = np.vstack([negatives, positives]), np.repeat([0, 1], [300, 30])
+    dense = estimators.MomentClassifier(slack_penalty=0.05).fit(Z, y)
+    sparse = estimators.MomentClassifier(slack_penalty=0.05).fit(sp.csr_array(Z), y)
+    np.testing.assert_allclose(sparse.decision_function(sp.csr_array(Z)), dense.decision_function(Z), atol=1e-6)
+    given = cn.Moments.estimate(negatives)
+    shared = estimators.MomentClassifier(slack_penalty=0.05, negative_moments=given).fit(Z, y)
+    np.testing.assert_allclose(shared.decision_function(Z), dense.decision_function(Z), atol=1e-8)
+    program = estimators.MomentClassifier(slack_penalty=0.05, solver="CLARABEL").fit(Z, y)
+    np.testing.assert_allclose(program.decision_function(Z), dense.decision_function(Z), atol=1e-5)
+    with pytest.raises(InputError, match="negative_moments: dimension 2"):
+        estimators.MomentClassifier(negative_moments=cn.Moments([0.0, 0.0], np.eye(2))).fit(Z, y)
+
+
+# -- promises ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["OneClassSVM", "SingleClassMPM"])
+def test_calibrated_threshold_keeps_its_rate(name):
+    """The conformal threshold: the mean false-alarm rate over 60 draws stays below the bound, and is close to it."""
+    rng = np.random.default_rng(11)
+    rates, bounds = [], []
+    for draw in range(60):
+        detector = getattr(estimators, name)(false_alarm_rate=0.1, random_state=draw).fit(rng.standard_normal((100, 2)))
+        rates.append((detector.predict(rng.standard_normal((400, 2))) < 0).mean())
+        bounds.append(detector.guarantee_.bound)
+    error = np.std(rates) / np.sqrt(60)
+    assert np.mean(rates) <= np.mean(bounds) + 3 * error
+    assert np.mean(rates) >= 0.4 * np.mean(bounds), "the threshold is not trivially lax"
+    assert max(bounds) <= 0.1
+
+
+def test_b01_points_on_the_boundary_are_ordinary():
+    two = np.array([[0.0], [np.sqrt(np.log(2))]])
+    cases = [
+        (two, {"gamma": 1.0}),
+        (np.ones((5, 2)), {}),
+        (np.repeat([[1.0], [2.0]], [9, 1], axis=0), {"kernel": "linear"}),
+    ]
+    for points, parameters in cases:
+        detector = estimators.OneClassSVM(0.5, **parameters).fit(points)
+        assert (detector.predict(points) == 1).all()
+
+
+def test_b48_columns_by_name(X):
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    for name in DETECTORS:
+        detector = getattr(estimators, name)().fit(frame)
+        assert list(detector.feature_names_in_) == ["a", "b"]
+        with pytest.raises(ValueError, match="feature names"):
+            detector.predict(frame[["b", "a"]])
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_b51_sign_and_threshold(name, X, novel):
+    detector = getattr(estimators, name)().fit(X)
+    values = detector.decision_function(novel)
+    np.testing.assert_allclose(values, detector.score_samples(novel) - detector.offset_, atol=1e-12)
+    np.testing.assert_array_equal(detector.predict(novel), np.where(values >= 0, 1, -1))
+    assert detector.guarantee_
+    assert 0 <= detector.guarantee_.bound <= 1
+
+
+def test_b51_every_parameter_changes_a_checked_number():
+    line = np.arange(1.0, 5.0)[:, None]
+    assert estimators.OneClassSVM(0.5, kernel="linear").fit(line).objective_ == pytest.approx(1.125, rel=1e-9)
+    assert estimators.OneClassSVM(1.0, kernel="linear").fit(line).objective_ == pytest.approx(3.125, rel=1e-9)
+
+
+def test_b08_weights():
+    rows, repeated = np.array([[1.0], [3.0]]), np.array([[1.0], [1.0], [3.0]])
+    weighted = estimators.OneClassSVM(2 / 3, kernel="linear").fit(rows, sample_weight=[2, 1])
+    plain = estimators.OneClassSVM(2 / 3, kernel="linear").fit(repeated)
+    assert weighted.objective_ == pytest.approx(0.5, rel=1e-9)
+    assert plain.objective_ == pytest.approx(0.5, rel=1e-9)
+    with pytest.raises(InputError, match=r"sample_weight: -1 was found at index 1"):
+        estimators.OneClassSVM().fit(rows, sample_weight=[1, -1])
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_b33_b50_fitted_estimators_travel(name, X, novel):
+    detector = getattr(estimators, name)().fit(X)
+    values = detector.decision_function(novel)
+    for there in (pickle.loads(pickle.dumps(detector)), copy.deepcopy(detector)):
+        np.testing.assert_array_equal(there.decision_function(novel), values)
+    np.testing.assert_array_equal(clone(detector).fit(X).decision_function(novel), values)
+
+
+def test_pipeline_and_grid_search_in_two_processes(X, rng):
+    y = np.ones(len(X))
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), estimators.OneClassSVM()),
+        {"oneclasssvm__outlier_fraction": [0.05, 0.3]},
+        scoring="accuracy",
+        cv=3,
+        n_jobs=2,
+    )
+    assert search.fit(X, y).best_params_ == {"oneclasssvm__outlier_fraction": 0.05}
+
+
+# -- bad input -----------------------------------------------------------------------------------------------------------
+
+
+def test_errors_name_the_argument(X):
+    cases = [
+        (estimators.OneClassSVM(0.0), "outlier_fraction: 0"),
+        (estimators.OneClassSVM(kernel="nonsense"), "kernel: 'nonsense' was found; give one of"),
+        (estimators.OneClassSVM(solver=3), "solver: 3 was found"),
+        (estimators.SingleClassMPM(ridge=-1.0), "ridge: -1"),
+        (estimators.SingleClassMPM(1.5), r"confidence: 1\.5"),
+        (estimators.OneClassSVM(false_alarm_rate=0.001), "false_positive_rate: 0.001"),
+        (estimators.SemiSupervisedDetector(novelty_score="density_ratio"), "unlabelled: None was found"),
+    ]
+    for estimator, message in cases:
+        with pytest.raises(InputError, match=message):
+            estimator.fit(X)
+
+
+def test_infeasible_confidence_names_its_limit(X):
+    with pytest.raises(InfeasibleError, match="largest feasible confidence") as caught:
+        estimators.SingleClassMPM(0.9999).fit(X)
+    limit = caught.value.limit
+    assert estimators.SingleClassMPM(limit - 1e-6).fit(X).guarantee_.bound == pytest.approx(1 - limit, abs=1e-5)
