@@ -12,23 +12,27 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from convexnovelty import (
-        algorithms,
-        datasets,
-        derivation,
-        deviations,
-        errors,
-        kernels,
-        methods,
-        plots,
-        tails,
-        uncertainty,
-    )
-    from convexnovelty.checking import Report, check
-    from convexnovelty.declare import Claim, Instance, Method
-    from convexnovelty.features import KernelFeatures, LinearFeatures
-    from convexnovelty.formulation import Formulation, Solution
-    from convexnovelty.moments import Moments
+    from convexnovelty import algorithms as algorithms
+    from convexnovelty import datasets as datasets
+    from convexnovelty import derivation as derivation
+    from convexnovelty import deviations as deviations
+    from convexnovelty import errors as errors
+    from convexnovelty import estimators as estimators
+    from convexnovelty import kernels as kernels
+    from convexnovelty import methods as methods
+    from convexnovelty import plots as plots
+    from convexnovelty import tails as tails
+    from convexnovelty import uncertainty as uncertainty
+    from convexnovelty.checking import Report as Report
+    from convexnovelty.checking import check as check
+    from convexnovelty.declare import Claim as Claim
+    from convexnovelty.declare import Instance as Instance
+    from convexnovelty.declare import Method as Method
+    from convexnovelty.features import KernelFeatures as KernelFeatures
+    from convexnovelty.features import LinearFeatures as LinearFeatures
+    from convexnovelty.formulation import Formulation as Formulation
+    from convexnovelty.formulation import Solution as Solution
+    from convexnovelty.moments import Moments as Moments
 
 try:
     __version__ = version("convexnovelty")
@@ -54,6 +58,7 @@ _MODULES = (
     "derivation",
     "deviations",
     "errors",
+    "estimators",
     "kernels",
     "methods",
     "plots",
@@ -61,7 +66,30 @@ _MODULES = (
     "uncertainty",
 )
 
-__all__ = [*_NAMES, *_MODULES, "__version__"]
+__all__ = [
+    "Claim",
+    "Formulation",
+    "Instance",
+    "KernelFeatures",
+    "LinearFeatures",
+    "Method",
+    "Moments",
+    "Report",
+    "Solution",
+    "__version__",
+    "algorithms",
+    "check",
+    "datasets",
+    "derivation",
+    "deviations",
+    "errors",
+    "estimators",
+    "kernels",
+    "methods",
+    "plots",
+    "tails",
+    "uncertainty",
+]
 
 
 def __getattr__(name: str) -> Any:

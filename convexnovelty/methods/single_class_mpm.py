@@ -209,7 +209,10 @@ def socp(
 @METHOD.node(
     "derived_counterpart",
     source="equation 10, by conic duality of the membership constraints",
-    latex=r"\sup_{(m,S)\in\mathcal U}m'a+\kappa\sqrt{a'Sa}=\min_{M,s}\ \sigma_{\mathcal U}(a,\tfrac\kappa2M)+\tfrac\kappa2s\quad\text{s.t.}\quad\begin{pmatrix}M&a\\a'&s\end{pmatrix}\succeq0",
+    latex=(
+        r"\sup_{(m,S)\in\mathcal U}m'a+\kappa\sqrt{a'Sa}=\min_{M,s}\ \sigma_{\mathcal U}(a,\tfrac\kappa2M)+\tfrac\kappa2s"
+        r"\quad\text{s.t.}\quad\begin{pmatrix}M&a\\a'&s\end{pmatrix}\succeq0"
+    ),
     condition=lambda moments: (
         None
         if moments.dimension <= 12
