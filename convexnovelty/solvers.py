@@ -7,18 +7,29 @@ an interior-point method that stalls just short of 1e-10 is asked again for a li
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 
-__all__ = ["DEFAULT_SOLVER", "SolverProfile", "profile"]
+__all__ = ["DEFAULT_SOLVER", "SolverProfile", "admitted", "check_options", "fallbacks", "known", "profile"]
 
 DEFAULT_SOLVER = "CLARABEL"
+# Order of a semidefinite cone beyond which a first-order method is asked first: an interior-point method factorises a
+# matrix whose order grows with the square of it.
+LARGE_SEMIDEFINITE = 50
 
 Options = Mapping[str, Any]
+Licence = Literal["permissive", "GPL", "commercial", "unknown"]
+
+
+def _nothing(_: float) -> Options:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -30,42 +41,152 @@ class SolverProfile:
     name : the name by which CVXPY knows the solver.
     ladder : option sets in the order in which they are tried.
     accuracy : relative error of the objective that a check has to allow when this solver computed it.
+    package, licence : what pip calls it, and the kind of its licence.
+    options : from a relative accuracy to the options that ask for it.
+    tightest : the smallest accuracy that is worth asking for; below it the solver fails or gets worse.
+    time_limit : from seconds to the options that set them as a limit; empty where the solver has none.
+    iterations : the option that limits iterations.
+    reads : for a solver that says nothing of options it does not know, those that it reads; else None.
+    remark : what to know before its answers are used.
     """
 
     name: str
     ladder: tuple[Options, ...]
     accuracy: float
+    package: str = ""
+    licence: Licence = "unknown"
+    options: Callable[[float], Options] = _nothing
+    tightest: float = 1e-10
+    time_limit: Callable[[float], Options] = _nothing
+    iterations: str = ""
+    reads: frozenset[str] | None = field(default=None, repr=False)
+    remark: str = ""
+
+    @property
+    def extra(self) -> str:
+        """The command that installs it."""
+        return f"pip install {self.package}" if self.package else ""
+
+    def asked(self, accuracy: float, seconds: float | None = None) -> dict[str, Any]:
+        """The options for an accuracy, no tighter than is useful, and a time limit where there is one."""
+        limit = self.time_limit(seconds) if seconds is not None else {}
+        return {**self.options(max(accuracy, self.tightest)), **limit}
+
+
+def _same(*names: str) -> Callable[[float], Options]:
+    """One tolerance under several names."""
+    return lambda tolerance: dict.fromkeys(names, tolerance)
+
+
+def _inside(outer: str, *names: str) -> Callable[[float], Options]:
+    """One number under several names inside of one option."""
+    return lambda number: {outer: dict.fromkeys(names, number)}
+
+
+_GAPS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+_INTERIOR = ("abstol", "reltol", "feastol")
 
 
 def _clarabel(tolerance: float) -> Options:
-    return {"tol_gap_abs": tolerance, "tol_gap_rel": tolerance, "tol_feas": tolerance, "max_iter": 200}
+    return {**_same(*_GAPS)(tolerance), "max_iter": 200}
 
 
-# Below 1e-8 SCS gets worse instead of better on dense cones, so its ladder starts there and falls back
-# to runs without its adaptive scaling, which is what makes it stall.
-_PROFILES = {
-    "CLARABEL": SolverProfile("CLARABEL", tuple(_clarabel(t) for t in (1e-10, 1e-9, 1e-8)), 1e-8),
-    "SCS": SolverProfile(
-        "SCS",
-        (
-            {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 20_000},
-            {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 50_000, "adaptive_scale": False},
-            {"eps_abs": 1e-6, "eps_rel": 1e-6, "max_iters": 100_000},
-        ),
-        2e-5,
-    ),
-    "OSQP": SolverProfile("OSQP", ({"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000, "polishing": True},), 1e-6),
-    "HIGHS": SolverProfile("HIGHS", ({"time_limit": 60.0},), 1e-6),
-    "ECOS": SolverProfile("ECOS", ({"abstol": 1e-9, "reltol": 1e-9, "feastol": 1e-9}, {}), 1e-6),
-    "MOREAU": SolverProfile(
-        "MOREAU", ({"ipm_settings": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}}, {}), 1e-7
-    ),
-    "PIQP": SolverProfile("PIQP", ({"eps_abs": 1e-9, "eps_rel": 1e-9}, {}), 1e-6),
-    "DAQP": SolverProfile("DAQP", ({},), 1e-6),
-    "CVXOPT": SolverProfile("CVXOPT", ({"abstol": 1e-9, "reltol": 1e-9, "feastol": 1e-9}, {}), 1e-6),
-    "SCIPY": SolverProfile("SCIPY", ({},), 1e-6),
-    "SCIP": SolverProfile("SCIP", ({"scip_params": {"limits/time": 60.0}},), 1e-5),
-}
+def _scs(tolerance: float) -> Options:
+    return {"eps_abs": tolerance, "eps_rel": tolerance, "max_iters": 20_000}
+
+
+def _osqp(tolerance: float) -> Options:
+    # CVXPY turns polishing off when it solves a problem again, unless it is asked for by name.
+    return {"eps_abs": tolerance, "eps_rel": tolerance, "max_iter": 200_000, "polishing": True}
+
+
+def _highs(tolerance: float) -> Options:
+    # Its method for quadratic programs can cycle for ever, so that it never goes without a time limit.
+    return {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance, "time_limit": 60.0}
+
+
+def _row(
+    name: str,
+    package: str,
+    licence: Licence,
+    accuracy: float,
+    options: Callable[[float], Options] = _nothing,
+    steps: Sequence[float] = (),
+    **more: Any,
+) -> SolverProfile:
+    ladder = more.pop("ladder", None) or (tuple(options(t) for t in steps) or (options(1e-8),))
+    return SolverProfile(name, ladder, accuracy, package, licence, options, **more)
+
+
+_INACCURATE = "its reports of an optimum are often inaccurate"
+_NO_LIMIT = "has no time limit"
+
+# Each row was run (the tests run those that are installed again): options accepted, tolerance that is still reached,
+# what the status is on a limit, what it says of infeasible and unbounded problems.
+_ROWS = (
+    _row("CLARABEL", "clarabel", "permissive", 1e-8, _clarabel, (1e-10, 1e-9, 1e-8),
+         time_limit=_same("time_limit"), iterations="max_iter", remark="the default"),
+    # Below 1e-8 SCS gets worse instead of better on dense cones, so its ladder starts there and falls back
+    # to runs without its adaptive scaling, which is what makes it stall.
+    _row("SCS", "scs", "permissive", 2e-5, _scs, tightest=1e-8, time_limit=_same("time_limit_secs"),
+         iterations="max_iters", remark="says optimal_inaccurate when it is stopped by a limit, however far it is",
+         ladder=(_scs(1e-8), {**_scs(1e-8), "max_iters": 50_000, "adaptive_scale": False},
+                 {**_scs(1e-6), "max_iters": 100_000})),
+    _row("OSQP", "osqp", "permissive", 1e-6, _osqp, (1e-9,), time_limit=_same("time_limit"), iterations="max_iter",
+         remark="slow to converge on linear programs"),
+    _row("HIGHS", "highspy", "permissive", 1e-6, _highs, (1e-7,), time_limit=_same("time_limit"),
+         iterations="qp_iteration_limit", remark="can cycle on quadratic programs: never without a time limit"),
+    _row("MOREAU", "moreau", "permissive", 1e-7, _inside("ipm_settings", *_GAPS), ladder=(
+        _inside("ipm_settings", *_GAPS)(1e-9), {}), time_limit=_same("time_limit"), iterations="max_iter",
+        remark="derived from Clarabel, so no independent opinion; its time limit is not kept on quadratic programs"),
+    _row("PIQP", "piqp", "permissive", 1e-6, _same("eps_abs", "eps_rel"), ladder=(
+        _same("eps_abs", "eps_rel")(1e-9), {}), iterations="max_iter", remark=_NO_LIMIT),
+    _row("DAQP", "daqp", "permissive", 1e-6, _same("primal_tol", "dual_tol"), ladder=({},), tightest=1e-12,
+         iterations="iter_limit", reads=frozenset({"primal_tol", "dual_tol", "iter_limit", "zero_tol", "pivot_tol",
+         "progress_tol", "cycle_tol", "sing_tol", "eps_prox", "eta_prox", "fval_bound", "rho_soft"}),
+         remark=f"active set: small dense problems; {_NO_LIMIT}"),
+    _row("ECOS", "ecos", "GPL", 1e-6, _same(*_INTERIOR), ladder=(_same(*_INTERIOR)(1e-9), {}),
+         iterations="max_iters", remark=f"{_NO_LIMIT}; no wheels from Python 3.13 on"),
+    _row("CVXOPT", "cvxopt", "GPL", 1e-6, _same(*_INTERIOR), tightest=1e-8, ladder=(
+        _same(*_INTERIOR)(1e-9), _same(*_INTERIOR)(1e-8), {}), iterations="max_iters", reads=frozenset(
+        {*_INTERIOR, "max_iters", "kktsolver", "refinement", "use_correction", "maxiters"}),
+        remark=f"an error instead of a point when it is stopped; {_NO_LIMIT}"),
+    _row("SCIPY", "scipy", "permissive", 1e-6, time_limit=lambda s: {"scipy_options": {"time_limit": s}},
+         remark="HiGHS, by another door", ladder=({},)),
+    _row("GLPK", "cvxopt", "GPL", 1e-6, ladder=({},)),
+    _row("SCIP", "pyscipopt", "permissive", 1e-5, time_limit=_inside("scip_params", "limits/time"),
+         ladder=(_inside("scip_params", "limits/time")(60.0),), remark="can hang: never without a time limit"),
+    _row("CBC", "cylp", "permissive", 1e-6, ladder=({},), remark="ignores its time limit"),
+    _row("QOCO", "qoco", "permissive", 1e-5, _same("abstol", "reltol"), iterations="max_iters",
+         reads=frozenset({"abstol", "reltol", "abstol_inacc", "reltol_inacc", "max_iters", "verbose", "ruiz_iters",
+                          "bisect_iters", "iter_ref_iters", "kkt_static_reg", "kkt_dynamic_reg"}),
+         remark="does not detect infeasible or unbounded problems"),
+    _row("PROXQP", "proxsuite", "permissive", 1e-5, _same("eps_abs", "eps_rel"), iterations="max_iter",
+         reads=frozenset({"eps_abs", "eps_rel", "max_iter", "backend", "dense", "warm_start"}),
+         remark="calls feasible linear programs infeasible"),
+    _row("QPALM", "qpalm", "GPL", 1e-5, _same("eps_abs", "eps_rel"), time_limit=_same("time_limit"),
+         iterations="max_iter", remark="may call a feasible linear program infeasible"),
+    _row("SDPA", "sdpa-python", "GPL", 1e-4, ladder=({},), iterations="maxIteration", remark=_INACCURATE),
+    _row("GLOP", "ortools", "permissive", 1e-5, ladder=({},), remark="calls an unbounded program infeasible"),
+    _row("PDLP", "ortools", "permissive", 1e-4, ladder=({},), remark="does not tell infeasible from unbounded"),
+    _row("MOSEK", "mosek", "commercial", 1e-7, ladder=({},),
+         time_limit=_inside("mosek_params", "MSK_DPAR_OPTIMIZER_MAX_TIME"), remark="needs a licence file"),
+    _row("GUROBI", "gurobipy", "commercial", 1e-5, _same("BarConvTol", "BarQCPConvTol", "FeasibilityTol",
+         "OptimalityTol"), tightest=1e-9, time_limit=_same("TimeLimit"),
+         remark="small problems without a licence; does not tell infeasible from unbounded"),
+    _row("COPT", "coptpy", "commercial", 1e-5, _same("FeasTol", "DualTol", "RelGap"), tightest=1e-9,
+         time_limit=_same("TimeLimit"), remark="says infeasible_inaccurate when it is stopped by a limit"),
+    _row("CPLEX", "cplex", "commercial", 1e-6, ladder=({},), time_limit=_inside("cplex_params", "timelimit"),
+         remark="small problems without a licence"),
+    _row("XPRESS", "xpress", "commercial", 1e-6, _same("barGapStop", "feastol"), ladder=({},),
+         remark="small problems without a licence; ignores its time limit"),
+)  # fmt: skip
+_PROFILES = {row.name: row for row in _ROWS}
+
+
+def known() -> dict[str, SolverProfile]:
+    """The whole table by name, whether installed or not."""
+    return dict(_PROFILES)
 
 
 def profile(name: str | None = None) -> SolverProfile:
@@ -78,3 +199,77 @@ def profile(name: str | None = None) -> SolverProfile:
     if key not in installed:
         raise InputError(f"solver: {name!r} is not installed; installed are {', '.join(sorted(installed))}")
     return _PROFILES.get(key, SolverProfile(key, ({},), 1e-4))
+
+
+def check_options(row: SolverProfile, options: Options) -> None:
+    """Raise InputError for an option that the solver would pass over without a word."""
+    strange = sorted(set(options) - row.reads) if row.reads is not None else []
+    if strange:
+        raise InputError(
+            f"options of {row.name}: {', '.join(strange)} would be ignored in silence; "
+            f"it reads {', '.join(sorted(row.reads or ()))}"
+        )
+
+
+def fallbacks(kind: str, order: int = 0) -> list[tuple[str, Options]]:
+    """What is tried for a cone class when the user named no solver: pairs of a solver and its options, in order.
+
+    ``kind`` is LP, QP or any conic class; ``order`` is that of the largest semidefinite cone. Solvers that are not
+    installed are left out; the last is always one that comes with CVXPY.
+    """
+    first = [(DEFAULT_SOLVER, options) for options in _PROFILES[DEFAULT_SOLVER].ladder]
+    if kind in ("LP", "QP"):
+        others = [("OSQP", _osqp(1e-8)), ("HIGHS", _highs(1e-7))]
+        plan = first + (others if kind == "QP" else others[::-1])
+    elif order:
+        splitting = [("SCS", _scs(1e-7)), ("SCS", {**_scs(1e-7), "max_iters": 50_000, "adaptive_scale": False})]
+        plan = splitting + first if order > LARGE_SEMIDEFINITE else first + splitting
+    else:
+        seconds = [(name, _PROFILES[name].ladder[0]) for name in ("MOREAU", "ECOS")]
+        plan = [*first, *seconds, ("SCS", _scs(1e-7)), ("SCS", _PROFILES["SCS"].ladder[1])]
+    installed = cp.installed_solvers()
+    return [(name, options) for name, options in plan if name in installed]
+
+
+# -- what a solver admits ----------------------------------------------------------------------------------------------
+
+
+def _probes() -> dict[str, Callable[[], cp.Problem]]:
+    """The smallest problem of each class."""
+
+    def linear() -> cp.Problem:
+        x = cp.Variable(2)
+        return cp.Problem(cp.Minimize(cp.sum(x)), [x >= 1])
+
+    def quadratic() -> cp.Problem:
+        x = cp.Variable(2)
+        return cp.Problem(cp.Minimize(cp.quad_form(x, cp.psd_wrap(np.eye(2)))), [x >= 1])
+
+    def of(cone: Callable[[Any], Any]) -> Callable[[], cp.Problem]:
+        def made() -> cp.Problem:
+            x = cp.Variable(3)
+            return cp.Problem(cp.Minimize(cp.sum(x)), [cone(x), x >= -1])
+
+        return made
+
+    return {
+        "LP": linear,
+        "QP": quadratic,
+        "SOCP": of(lambda x: cp.SOC(x[0], x[1:])),
+        "SDP": of(lambda x: cp.bmat([[x[0], x[1]], [x[1], x[2]]]) >> 0),
+        "EXP": of(lambda x: cp.ExpCone(x[0], x[1], x[2])),
+        "POW": of(lambda x: cp.PowCone3D(x[0], x[1], x[2], 0.3)),
+    }
+
+
+@functools.lru_cache(maxsize=64)
+def admitted(name: str) -> frozenset[str]:
+    """The problem classes that CVXPY hands to an installed solver, found by trying; empty if even that fails."""
+    found = []
+    for kind, make in _probes().items():
+        try:
+            make().get_problem_data(name)
+        except Exception:  # a solver without a licence raises a kind of its own
+            continue
+        found.append(kind)
+    return frozenset(found)

@@ -1,0 +1,259 @@
+"""Certificates: ball arithmetic holds rounding errors, repaired points are exact, intervals hold the optimum."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import cvxpy as cp
+import mpmath
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import convexnovelty as cn
+from convexnovelty.checking.balls import Ball, in_cones, is_positive_semidefinite, product, solution_of
+from convexnovelty.checking.certificate import certify, certify_program, proves_infeasible, proves_unbounded
+from convexnovelty.checking.enclosure import Enclosure, dual_bound, enclose, primal_bound
+from convexnovelty.checking.mirror import Mirror
+from convexnovelty.checking.repair import repaired
+from convexnovelty.cones import Cones, svec
+from convexnovelty.conic import ConicProgram
+from convexnovelty.errors import InputError
+from convexnovelty.uncertainty import FrobeniusBall
+
+
+def _exact(values):
+    return [Fraction(float(v)) for v in np.ravel(values)]
+
+
+def _holds(ball, values):
+    """Whether rational numbers lie in a ball, entry by entry, in exact arithmetic."""
+    mids, rads = _exact(ball.mid), _exact(ball.rad)
+    return all(abs(v - m) <= r for v, m, r in zip(values, mids, rads, strict=True))
+
+
+# -- ball arithmetic -------------------------------------------------------------------------------------------------
+
+
+def test_products_and_sums_hold_the_exact_values(rng):
+    for scale in (1.0, 1e-12, 1e12):
+        A = rng.standard_normal((7, 40)) * 10.0 ** rng.integers(-9, 9, (7, 40))
+        x = scale * rng.standard_normal(40)
+        truth = [sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(row, x, strict=True)) for row in A]
+        assert _holds(product(A, Ball.exact(x)), truth)
+        assert _holds(product(sp.csr_array(A), Ball.exact(x)), truth)
+        both = Ball.exact(x) + Ball.exact(A[0])
+        assert _holds(both, [a + b for a, b in zip(_exact(x), _exact(A[0]), strict=True)])
+        assert _holds(Ball.exact(x) * Ball.exact(A[1]), [a * b for a, b in zip(_exact(x), _exact(A[1]), strict=True)])
+
+
+def test_a_ball_without_its_rounding_errors_would_be_wrong(rng):
+    A, x = rng.standard_normal((1, 60)), rng.standard_normal(60)
+    truth = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(A[0], x, strict=True))
+    ball = product(A, Ball.exact(x))
+    assert _holds(ball, [truth])
+    assert not _holds(Ball(ball.mid, np.zeros(1)), [truth]), "the rounded product is not the exact one"
+
+
+def test_the_solution_of_a_system_is_held_exactly(rng):
+    M, g = rng.integers(-9, 9, (5, 5)).astype(float), rng.integers(-9, 9, 5).astype(float)
+    ball = solution_of(M, Ball.exact(g))
+    with mpmath.workdps(60):
+        exact = mpmath.lu_solve(mpmath.matrix(M.tolist()), mpmath.matrix(g.tolist()))
+        for i in range(5):
+            assert abs(exact[i] - mpmath.mpf(float(ball.mid[i]))) <= mpmath.mpf(float(ball.rad[i]))
+    assert np.max(ball.rad) < 1e-10
+    assert solution_of(np.ones((2, 2)), Ball.exact(np.ones(2))) is None, "a singular system proves nothing"
+
+
+def test_semidefinite_is_proved_only_of_semidefinite_matrices(rng):
+    F = rng.standard_normal((6, 6))
+    M = F @ F.T
+    assert is_positive_semidefinite(Ball.exact(M + 1e-9 * np.eye(6)))
+    low = np.linalg.eigvalsh(M)[0]
+    assert not is_positive_semidefinite(Ball.exact(M - (low + 1e-9) * np.eye(6)))
+    assert not is_positive_semidefinite(Ball(M, np.full((6, 6), low)))
+    assert not is_positive_semidefinite(Ball.exact(np.array([[1.0, np.nan], [np.nan, 1.0]])))
+
+
+CONES = {
+    "nonnegative": (Cones(nonnegative=2), [1.0, 1e-300], [1.0, -1e-300]),
+    "second_order": (Cones(second_order=(3,)), [5.0 + 1e-13, 3.0, 4.0], [5.0 - 1e-13, 3.0, 4.0]),
+    "semidefinite": (
+        Cones(semidefinite=(2,)),
+        svec(np.array([[1.0, 1.0], [1.0, 1.0 + 1e-12]])),
+        svec(np.array([[1.0, 1.0], [1.0, 1.0 - 1e-12]])),
+    ),
+    "exponential": (Cones(exponential=1), [1.0, 1.0, np.e + 1e-14], [1.0, 1.0, np.e - 1e-14]),
+    "power": (Cones(power=((0.25, 0.75),)), [16.0, 1.0, 2.0 - 1e-14], [16.0, 1.0, 2.0 + 1e-14]),
+}
+
+
+@pytest.mark.parametrize("kind", CONES)
+def test_cones_tell_inside_from_outside_by_a_hair(kind):
+    cones, inside, outside = CONES[kind]
+    assert in_cones(cones, Ball.exact(np.array(inside))) == ""
+    assert kind in in_cones(cones, Ball.exact(np.array(outside)))
+    assert in_cones(cones, Ball.exact(np.zeros(cones.size))) == ""
+
+
+def test_dual_cones_are_the_duals(rng):
+    exponential = Cones(exponential=1)
+    assert in_cones(exponential, Ball.exact(np.array([-1.0, -1.0, 1.0 + 1e-14])), dual=True)[:0] == ""
+    edge = np.array([-1.0, 1.0, 1.0])  # -u exp(w/u) = exp(-1) <= e t
+    assert in_cones(exponential, Ball.exact(edge), dual=True) == ""
+    assert in_cones(exponential, Ball.exact(np.array([-1.0, 1.0, 0.1353])), dual=True) != ""  # e^-2 = 0.13534
+    assert in_cones(exponential, Ball.exact(np.array([-1.0, 1.0, 0.1354])), dual=True) == ""
+    power = Cones(power=((0.3, 0.7),))
+    corner = np.array([0.3, 0.7, 1.0])
+    assert in_cones(power, Ball.exact(corner * np.array([1, 1, 1 - 1e-12])), dual=True) == ""
+    assert in_cones(power, Ball.exact(corner * np.array([1, 1, 1 + 1e-12])), dual=True) != ""
+
+
+def test_repaired_points_solve_their_equations_exactly(rng):
+    E = sp.csr_array(np.array([[1.0, 1.0, 1.0, 0.0], [0.0, 1.0, -1.0, 3.0]]))
+    g = np.array([1.0, -0.1])
+    near = np.array([0.3, 0.3, 0.4, 0.0]) + 1e-6 * rng.standard_normal(4)
+    near[3] = 0.0
+    ball = repaired(E, Ball.exact(g), near, np.array([1.0, 1.0, 1.0, 0.0]))
+    assert ball.mid[3] == ball.rad[3] == 0.0, "an entry without room stays"
+    left = product(E, ball) - Ball.exact(g)
+    assert np.all(np.abs(left.mid) <= left.rad)
+    assert np.max(np.abs(ball.mid - near)) < 1e-5
+    assert np.max(ball.rad) < 1e-12
+
+
+# -- intervals -------------------------------------------------------------------------------------------------------
+
+
+def _program(problem):
+    return ConicProgram.from_problem(problem)
+
+
+def _problems(rng):
+    """One problem of each class with its optimum to 30 digits."""
+    x, t, S = cp.Variable(3), cp.Variable(), cp.Variable((3, 3), symmetric=True)
+    third = mpmath.mpf(1) / 3
+    with mpmath.workdps(40):
+        yield "LP", cp.Problem(cp.Minimize(x[0]), [3 * x[0] >= 1, x[1:] == 0]), third
+        yield "QP", cp.Problem(cp.Minimize(cp.sum_squares(x)), [cp.sum(x) == 1]), third
+        yield "SOCP", cp.Problem(cp.Minimize(t), [cp.norm(x) <= t, cp.sum(x) == 1]), 1 / mpmath.sqrt(3)
+        yield "SDP", cp.Problem(cp.Maximize(S[0, 1]), [S >> 0, cp.trace(S) == 1]), mpmath.mpf("0.5")
+        yield "EXP", cp.Problem(cp.Minimize(t), [cp.exp(x[0]) <= t, x[0] == 1, x[1:] == 0]), mpmath.e
+        yield "POW", cp.Problem(cp.Minimize(t), [cp.PowCone3D(t, 1.0, x[0], 0.25), x[0] == 3, x[1:] == 0]), 81
+
+
+def test_intervals_hold_the_closed_form_and_are_narrow(rng):
+    for kind, problem, truth in _problems(rng):
+        sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
+        found = enclose(_program(problem)).scaled(sign)
+        with mpmath.workdps(40):
+            assert mpmath.mpf(found.lower) <= truth <= mpmath.mpf(found.upper), (kind, found)
+        assert found.width < 1e-7, (kind, found)
+        assert found.moved == 0.0, (kind, found)
+
+
+def test_any_candidate_only_makes_the_interval_wider(rng):
+    problem = cp.Problem(cp.Minimize(cp.norm(x := cp.Variable(4))), [rng.standard_normal((2, 4)) @ x == [1.0, 2.0]])
+    problem.solve(solver="CLARABEL")
+    program = _program(problem)
+    for _ in range(5):
+        noise = 10.0 ** rng.integers(-8, 1)
+        x, z = noise * rng.standard_normal(program.c.size), noise * rng.standard_normal(program.b.size)
+        upper, _ = primal_bound(program, x)
+        lower, _ = dual_bound(program, x, z)
+        assert lower <= problem.value + 1e-8
+        assert upper >= problem.value - 1e-8
+        assert enclose(program, x, z).contains(problem.value, 1e-8)
+
+
+def test_b22_agreement_of_solvers_proves_nothing_an_interval_does():
+    # Three solvers agree on 3.125e-12 for this problem in small units, where the optimum is 1.125e-12.
+    K = np.outer(x := 1e-6 * np.arange(1.0, 5.0), x)
+    a = cp.Variable(4)
+    raw = cp.Problem(cp.Minimize(0.5 * cp.quad_form(a, cp.psd_wrap(K))), [a >= 0, a <= 0.5, cp.sum(a) == 1])
+    found = enclose(_program(raw))
+    assert found.lower <= 1.125e-12 <= found.upper < 2e-12
+    problem = cn.one_class_svm(cn.LinearFeatures(1e-6 * np.arange(1.0, 5.0)[:, None]), 0.5)
+    certificate = certify(problem, "CLARABEL")
+    assert certificate.enclosure.width < 1e-7
+    assert certificate.enclosure.contains(1.125e-12, 1e-26)
+    assert certificate.error < 1e-8
+
+
+def test_a_perturbed_point_is_told_by_its_own_residuals():
+    problem = cn.single_class_mpm(cn.Moments([3.0, 4.0], np.eye(2)), 0.5, FrobeniusBall(0.1))
+    program = _program(problem.problem)
+    mirror = Mirror(program)
+    answer = mirror.solve("CLARABEL", {})
+    good = certify(problem, candidate=(answer.x, answer.z))
+    assert good.residuals.worst < 1e-7
+    assert [block.kind for block in good.blocks] == [block.kind for block in program.blocks]
+    bad = certify(problem, candidate=(answer.x * 1.001, answer.z))
+    assert bad.residuals.worst > 1e-5
+    assert bad.enclosure.width < 1e-6, "the interval does not depend on the candidate"
+    assert bad.error > 1e-5
+
+
+def test_a_gram_matrix_with_an_eigenvalue_below_zero_is_not_called_convex():
+    a = cp.Variable(2)
+    wrong = cp.Problem(
+        cp.Minimize(0.5 * cp.quad_form(a, cp.psd_wrap(np.array([[1.0, 2.0], [2.0, 1.0]])))), [a >= 0, cp.sum(a) == 1]
+    )
+    found = enclose(_program(wrong))  # case B26: the minimum is 1/2 at a vertex, 3/4 is a maximum
+    assert not found.lower > 0.5
+
+
+def test_numbers_that_have_no_exact_solution_say_so():
+    # Thirty times the double 1/30 is more than one by a rounding error: only moved numbers have a solution.
+    n = 49
+    a = cp.Variable(n)
+    assert Fraction(1.0 / n) * n != 1
+    program = _program(cp.Problem(cp.Minimize(np.arange(1.0, n + 1) @ a), [a >= 0, a <= 1.0 / n, cp.sum(a) == 1]))
+    found = enclose(program)
+    assert found.contains((n + 1) / 2, 1e-9)
+    assert found.width < 1e-9
+    assert found.moved > 0 or Fraction(1.0 / n) * n > 1
+
+
+def test_infeasible_and_unbounded_are_proved(rng):
+    x = cp.Variable(2)
+    empty = cp.Problem(cp.Minimize(x[0]), [cp.norm(x) <= 1, x[0] + x[1] >= 1.5])
+    assert certify_program(_program(empty)).enclosure.infeasible
+    ray = cp.Problem(cp.Minimize(x[0] - x[1]), [x >= 0])
+    assert certify_program(_program(ray)).enclosure.unbounded
+    fine = _program(cp.Problem(cp.Minimize(x[0]), [x >= 1]))
+    assert not proves_infeasible(fine, np.array([1.0, 1.0]))
+    assert not proves_infeasible(fine, np.zeros(2))
+    assert not proves_unbounded(fine, np.array([-1.0, 0.0]))
+
+
+def test_b23_past_the_edge_of_feasibility_is_proved():
+    edge = cn.single_class_mpm(cn.Moments([3.0, 4.0], np.eye(2)), 0.5)
+    for confidence, infeasible in ((0.96, False), (0.97, True)):
+        kappa = (confidence / (1 - confidence)) ** 0.5
+        y, u = cp.Variable(2), cp.Variable()
+        problem = cp.Problem(cp.Minimize(u), [cp.norm(y) <= u, 3 * y[0] + 4 * y[1] - 1 >= kappa * u])
+        found = certify_program(_program(problem)).enclosure
+        assert found.infeasible == infeasible
+        if not infeasible:
+            with mpmath.workdps(40):
+                truth = 1 / (5 - mpmath.mpf(kappa))
+                assert mpmath.mpf(found.lower) <= truth <= mpmath.mpf(found.upper)
+    assert edge.solve().objective == pytest.approx(1 / 4)
+
+
+def test_an_interval_scales_outwards():
+    found = Enclosure(1.0, 2.0).scaled(-3.0, 0.5)
+    assert (found.lower, found.upper) == pytest.approx((-5.5, -2.5))
+    assert found.lower <= -5.5
+    assert found.upper >= -2.5
+    assert Enclosure(-np.inf, 1.0).scaled(-1.0).upper == np.inf
+    assert Enclosure(1.0, 2.0).distance(2.5) == 0.5
+    assert np.isnan(Enclosure(1.0, 2.0).distance(np.nan))
+
+
+def test_integers_are_refused():
+    features = cn.LinearFeatures(np.array([[0.5], [2.0], [4.0]]))
+    with pytest.raises(InputError, match="integer variables"):
+        certify(cn.exact_outliers(features, outliers=1))
