@@ -390,7 +390,12 @@ class Formulation:
     ) -> Residuals | None:
         """One call of the solver; the residuals of the point, or None with the reason noted in ``attempts``."""
         started = time.perf_counter()
-        data, chain, inverse = self.problem.get_problem_data(solver, solver_opts=dict(options))
+        try:
+            data, chain, inverse = self.problem.get_problem_data(solver, solver_opts=dict(options))
+        except cp.SolverError as error:
+            # CVXPY says so before any solve, with an error of its own kind.
+            kind = self.kind
+            raise InputError(f"solver: {solver} does not take a {kind} ({error}); name another one") from error
         timing["compile"] = time.perf_counter() - started
         if data.get("param_prob") is not self._compiled or self._compiled is None:
             self._compiled = data.get("param_prob", data)

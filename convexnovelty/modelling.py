@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap
-from convexnovelty.formulation import Reading
+from convexnovelty.formulation import Reading, Tunable
 from convexnovelty.regions import Guarantee, HalfSpace, Interval
 from convexnovelty.validation import Array, fraction, vector
 
@@ -30,6 +30,7 @@ __all__ = [
     "quantile_interval",
     "sample_shares",
     "signs",
+    "slack_price",
 ]
 
 # Below this share of n a factor of the Gram matrix is cheaper for an interior-point method than the matrix itself.
@@ -98,6 +99,17 @@ def signs(labels: Any, n: int) -> Array:
             f"points"
         )
     return given
+
+
+def slack_price(nu: Tunable, shares: Array) -> cp.Parameter:
+    r"""The number :math:`1/\nu` as a parameter; times the shares it is the price of the slacks and bounds multipliers.
+
+    Multipliers sum to one, so that no bound above one binds. Below the outlier fraction at which all bounds are two
+    the price therefore stays what it is there: the solution is the same, and a fraction of 1e-12 asks no solver to mix
+    numbers of size one and of size :math:`10^{12}`.
+    """
+    most = 2 / float(shares[shares > 0].min())
+    return nu.parameter(lambda value: min(1 / value, most), nonneg=True)
 
 
 # -- expressions -------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import below, outlier_share, quantile_interval, span_gram, squared_length
+from convexnovelty.modelling import below, outlier_share, quantile_interval, slack_price, span_gram, squared_length
 from convexnovelty.regions import Guarantee
 from convexnovelty.validation import Array
 
@@ -134,7 +134,7 @@ def joint(
     sizes = np.zeros(features.n)
     for rows in groups:
         sizes[rows] = rows.size
-    price, phi = nu.parameter(lambda value: 1 / value, nonneg=True), np.asarray(features.training) / unit
+    price, phi = slack_price(nu, 1 / sizes), np.asarray(features.training) / unit
     total = cp.sum([squared_length(alpha[rows], phi[rows]) for rows in groups])
     return Formulation(
         cp.Problem(

@@ -18,7 +18,16 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import hard_margin, one_class_svm
-from convexnovelty.modelling import below, gram_form, margin_reading, outlier_share, signs, span_gram
+from convexnovelty.modelling import (
+    below,
+    gram_form,
+    margin_reading,
+    outlier_share,
+    sample_shares,
+    signs,
+    slack_price,
+    span_gram,
+)
 from convexnovelty.regions import HalfSpace
 from convexnovelty.validation import Array
 
@@ -94,9 +103,9 @@ def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formul
     nu, y = Tunable("outlier_fraction", outlier_fraction, outlier_share), signs(labels, features.n)
     phi, unit = y[:, None] * np.asarray(features.training) / features.unit, features.unit
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
-    price = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    price = slack_price(nu, equal := sample_shares(None, features.n))
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * cp.sum(xi) - rho), [phi @ w >= rho - xi]),
+        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _reading(features, values["w"], nu.value, y),
@@ -116,10 +125,10 @@ def dual(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulat
     """The reduced hull of ordinary points and mirrored novel ones: its point that is nearest to the origin."""
     nu, y = Tunable("outlier_fraction", outlier_fraction, outlier_share), signs(labels, features.n)
     alpha = cp.Variable(features.n, nonneg=True)
-    upper = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    price = slack_price(nu, equal := sample_shares(None, features.n))
     objective = gram_form(cp.multiply(y, alpha), features, features.unit) / 2
     return Formulation(
-        cp.Problem(cp.Minimize(objective), [alpha <= upper, cp.sum(alpha) == 1]),
+        cp.Problem(cp.Minimize(objective), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
         objective_unit=features.unit**2,
         read=lambda values: _reading(features, np.asarray(features.training).T @ (y * values["alpha"]), nu.value, y),

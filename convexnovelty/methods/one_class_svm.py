@@ -27,6 +27,7 @@ from convexnovelty.modelling import (
     not_hard,
     outlier_share,
     sample_shares,
+    slack_price,
     span_gram,
 )
 from convexnovelty.regions import HalfSpace
@@ -98,7 +99,7 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
     nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
     phi, unit = np.asarray(features.training) / features.unit, features.unit
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
-    price = nu.parameter(lambda value: 1 / value, nonneg=True)
+    price = slack_price(nu, shares)
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (shares @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
@@ -120,7 +121,7 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
     """The point of the reduced convex hull of the sample that is nearest to the origin."""
     nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
     alpha = cp.Variable(features.n, nonneg=True)
-    price = nu.parameter(lambda value: 1 / value, nonneg=True)
+    price = slack_price(nu, shares)
     return Formulation(
         cp.Problem(
             cp.Minimize(gram_form(alpha, features, features.unit) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]

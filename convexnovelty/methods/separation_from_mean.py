@@ -19,7 +19,15 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import below, margin_reading, outlier_share, span_gram, squared_length
+from convexnovelty.modelling import (
+    below,
+    margin_reading,
+    outlier_share,
+    sample_shares,
+    slack_price,
+    span_gram,
+    squared_length,
+)
 from convexnovelty.regions import HalfSpace
 from convexnovelty.validation import Array, vector
 
@@ -158,9 +166,9 @@ def primal(features: FeatureMap, outlier_fraction: float, others: Any = None) ->
     phi = _moved(features, others)[0] / unit
     n = len(phi)
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(n, nonneg=True), cp.Variable()
-    price = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+    price = slack_price(nu, equal := sample_shares(None, n))
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * cp.sum(xi) - rho), [phi @ w >= rho - xi]),
+        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _reading(features, values["w"], nu.value, others),
@@ -183,11 +191,11 @@ def dual(features: FeatureMap, outlier_fraction: float, others: Any = None) -> F
     moved, _ = _moved(features, others)
     n = len(moved)
     alpha = cp.Variable(n, nonneg=True)
-    upper = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+    price = slack_price(nu, equal := sample_shares(None, n))
     # From the coordinates: the sums of 8.49 lose what is small against the distance from the origin.
     form = squared_length(alpha, moved / unit)
     return Formulation(
-        cp.Problem(cp.Minimize(form / 2), [alpha <= upper, cp.sum(alpha) == 1]),
+        cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
         read=lambda values: _reading(features, moved.T @ values["alpha"], nu.value, others),

@@ -25,6 +25,7 @@ from convexnovelty.modelling import (
     outlier_share,
     quantile_interval,
     sample_shares,
+    slack_price,
     span_gram,
     weights_differ,
 )
@@ -114,7 +115,7 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
     squares = features.squared_norms() / unit**2
     c, xi = cp.Variable(phi.shape[1]), cp.Variable(n, nonneg=True)
     r2, q = cp.Variable(nonneg=True), cp.Variable()
-    price = nu.parameter(lambda value: 1 / value, nonneg=True)
+    price = slack_price(nu, shares)
     # One cone for |c|^2 instead of one a point: |x - c|^2 = k(x, x) - 2 <x, c> + q, q >= |c|^2, tight where it counts.
     inside = squares - 2 * (phi @ c) + q <= r2 + xi
     return Formulation(
@@ -139,7 +140,7 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
     nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
     unit = features.unit
     alpha = cp.Variable(features.n, nonneg=True)
-    price = nu.parameter(lambda value: 1 / value, nonneg=True)
+    price = slack_price(nu, shares)
     objective = gram_form(alpha, features, unit) - (features.squared_norms() / unit**2) @ alpha
     return Formulation(
         cp.Problem(cp.Minimize(objective), [alpha <= price * shares, cp.sum(alpha) == 1]),

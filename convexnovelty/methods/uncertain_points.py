@@ -20,7 +20,14 @@ from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
-from convexnovelty.modelling import margin_reading, outlier_share, quantile_interval, span_gram
+from convexnovelty.modelling import (
+    margin_reading,
+    outlier_share,
+    quantile_interval,
+    sample_shares,
+    slack_price,
+    span_gram,
+)
 from convexnovelty.regions import HalfSpace
 from convexnovelty.uncertainty import Adversary, NormBall, PointSet, scaled, support, worst_member
 from convexnovelty.validation import Array, vector
@@ -149,11 +156,11 @@ def _program(
     phi, unit = np.asarray(features.training) / features.unit, features.unit
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
     t = cp.Variable()
-    price = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    price = slack_price(nu, equal := sample_shares(None, features.n))
     worst = scaled(1 / unit, support(around, -w, route))
     constraints = [phi @ w - sizes * t >= rho - xi, worst.value <= t, *worst.constraints]
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * cp.sum(xi) - rho), constraints),
+        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), constraints),
         {
             "w": Quantity(w, unit),
             "xi": Quantity(xi, unit**2),
@@ -212,6 +219,7 @@ def semi_infinite(
     adversary = Adversary(_centred(features, uncertainty))
     phi, unit = np.asarray(features.training) / features.unit, features.unit
     w, xi, rho, t = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable(), cp.Variable()
+    price = min(1 / (nu * features.n), 2.0)  # a larger one changes nothing, see slack_price
 
     def repair(values: Any) -> tuple[float, Any] | None:
         # Everything but |w|^2 is homogeneous: the best length along the master's direction is known, and its value.
@@ -226,7 +234,7 @@ def semi_infinite(
         return [-(member / unit) @ w <= t]
 
     found = cutting_planes(
-        cp.sum_squares(w) / 2 + cp.sum(xi) / (nu * features.n) - rho,
+        cp.sum_squares(w) / 2 + price * cp.sum(xi) - rho,
         {"w": w},
         [Robust(lambda values: adversary(-values["w"]).member, cut)],
         repair,
@@ -259,12 +267,12 @@ def nearest_sum(
     around = _centred(features, uncertainty)
     phi, unit = np.asarray(features.training) / features.unit, features.unit
     alpha, u, w = cp.Variable(features.n, nonneg=True), cp.Variable(features.dimension), cp.Variable(phi.shape[1])
-    upper = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    price = slack_price(nu, equal := sample_shares(None, features.n))
     position = cp.multiply(unit, u)
     members = around.membership(position)
     constraints = [
         w == phi.T @ alpha + float(sizes[0]) * u,
-        alpha <= upper,
+        alpha <= price * equal,
         cp.sum(alpha) == 1,
         *(members if isinstance(members, (list, tuple)) else [members]),
     ]

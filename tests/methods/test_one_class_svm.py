@@ -162,10 +162,9 @@ def test_b05_a_limit_is_an_error_with_the_gap_and_never_a_solution():
 
 
 def test_b06_the_automatic_width_follows_the_units():
-    """With variances of each column by itself: 6/35, the value for the flattened matrix, moves with a constant column."""
     X, Z = np.arange(6.0).reshape(3, 2), np.array([[1.0, 1.0], [9.0, 2.0]])
     values = []
-    for unit, gamma in ((1.0, 3 / 16), (10.0, 3 / 1600)):
+    for unit, gamma in ((1.0, 6 / 35), (10.0, 6 / 3500)):
         features = KernelFeatures(unit * X, kernels.gaussian(gamma="scale"))
         assert features.kernel.parameters["gamma"] == pytest.approx(gamma, rel=1e-12)
         solution = cn.one_class_svm(features, 0.5).solve()
@@ -407,7 +406,7 @@ def test_b33_a_formulation_travels_to_a_fresh_process(solved):
 
 def test_b34_what_is_printed_has_the_value_of_what_is_meant():
     a, b = cp.Variable(name="a"), cp.Variable(name="b")
-    for expression, value in ((-(a - b), -2.0), (2 * (a + b), 16.0)):
+    for expression, value in ((-(a - b), -2.0), (2 * (a + b), 16.0), ((a - b) * 3, 6.0), (a - (b - 2 * a), 12.0)):
         assert eval(str(expression), {"a": 5.0, "b": 3.0}) == value
     text = repr(cn.one_class_svm(LinearFeatures(LINE4), 0.5))
     assert "QP" in text
@@ -578,6 +577,17 @@ def test_unusual_data_have_the_value_of_smo(X):
             assert sign * found.objective == pytest.approx(expected, rel=1e-6, abs=1e-9 * features.unit**2)
             assert np.isfinite(found.region.decision_values(features.training)).all()
     assert (np.asarray(X) == before).all()
+
+
+@pytest.mark.parametrize("nu", [1e-3, 1e-9, 1e-12, 1e-300])
+def test_below_one_nth_the_outlier_fraction_does_not_count(nu):
+    features = LinearFeatures(cloud(30))
+    expected = cn.hard_margin(features).solve().objective
+    for form, sign in (("dual", 1), ("primal", -1)):
+        formulation = cn.one_class_svm(features, 0.5, form=form)
+        value = sign * formulation.set(outlier_fraction=nu).solve().objective
+        assert 1 / (4 * value) == pytest.approx(expected, rel=1e-7)
+        assert formulation.compilations == 1
 
 
 def test_a_read_only_sample_is_left_alone():
