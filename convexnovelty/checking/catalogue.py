@@ -86,7 +86,8 @@ def _run(piece: Piece, solver: str | None, tolerance: float | None, files: Seque
         owner = derivation.method(piece.method)
         instance = owner.instance_at(piece.index) if piece.kind == "instance" else _around(owner, piece)
         return check_instance(owner, instance, standard_of(solvers.profile(solver), tolerance))
-    except ConvexNoveltyError as error:
+    except Exception as error:
+        # One broken piece must not cost the report on all others; whatever it is, the row fails and says so.
         reason = f"{type(error).__name__}: {error}"
         return [
             Row(
