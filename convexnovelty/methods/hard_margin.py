@@ -13,6 +13,7 @@ import numpy as np
 
 from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
+from convexnovelty.algorithms.min_norm_point import min_norm_point
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
@@ -191,6 +192,23 @@ def nearest_point(features: FeatureMap, offset: float = 1.0, labels: Any = None)
 
 
 @METHOD.node(
+    "wolfe",
+    kind="algorithm",
+    source="proposition 8.1, by Wolfe's algorithm (1976)",
+    latex=(
+        r"\lambda\ge0,\ \sum_i\lambda_i=1:\quad\min_\lambda\ \Bigl\|\sum_i\lambda_ix_i\Bigr\|,\quad\alpha"
+        r"=\frac\rho{d^2}\lambda"
+    ),
+)
+def wolfe(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Solution:
+    """The same point from the coordinates, corral by corral, exact up to rounding after finitely many rounds."""
+    found = min_norm_point(_reflected(features, labels)[0])
+    if found.distance <= SEPARABLE:
+        raise _inseparable(features, labels)
+    return _solution(features, offset, labels, found.weights / found.distance**2, "Wolfe", found.iterations)
+
+
+@METHOD.node(
     "smo",
     kind="algorithm",
     source="section 8.4, applied to the dual without equality and without upper bound",
@@ -290,6 +308,13 @@ METHOD.step(
     equation="proposition 8.1",
     reference="algorithm",
     values=lambda solution: {"w": solution.region.normal},
+)
+METHOD.step(
+    "wolfe",
+    "nearest_point",
+    claim="corrals of points and pairwise steps end at the same point of the hull",
+    equation="proposition 8.1",
+    reference="algorithm",
 )
 METHOD.step(
     "smo",

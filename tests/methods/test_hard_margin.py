@@ -25,6 +25,7 @@ def routes(features, offset=1.0, labels=None):
     yield cn.hard_margin(features, offset, labels).solve()
     yield cn.hard_margin(features, offset, labels, form="dual").solve()
     yield module.nearest_point(features, offset, labels)
+    yield module.wolfe(features, offset, labels)
     yield module.sequential(features, offset, labels)
     yield module.reflection(features, offset, labels).solve()
     yield module.svc(features, offset, labels)
@@ -92,6 +93,7 @@ def test_problem_8_3_a_sample_around_the_origin():
         lambda: cn.hard_margin(features).solve(),
         lambda: cn.hard_margin(features, form="dual").solve(),
         lambda: module.nearest_point(features),
+        lambda: module.wolfe(features),
         lambda: module.sequential(features),
         lambda: module.svc(features),
     ):
