@@ -53,7 +53,7 @@ def uncertainty_sets(
     if not planar:
         raise InputError("center: a picture of a plane takes moments of dimension 2, or a point of shape (2,)")
     kappa = nonnegative(kappa, "kappa")
-    angles = np.linspace(0.0, 2.0 * np.pi, integer(directions, "directions", 3) + 1)
+    angles = np.linspace(0.0, 2.0 * np.pi, integer(directions, "directions", 3), endpoint=False)
     chosen = None if direction is None else vector(direction, "direction", 2)
     ax = axes(ax)
     middle = center.mean if isinstance(center, Moments) else vector(center, "center", 2)
@@ -64,6 +64,7 @@ def uncertainty_sets(
     for position, (label, recipe) in enumerate(recipes.items()):
         worst = _worst(recipe, center, kappa)
         boundary = np.array([worst(np.array([np.cos(t), np.sin(t)]))[0] for t in angles])
+        boundary = np.vstack([boundary, boundary[:1]])  # where the worst member is not unique, an edge is the last line
         (line,) = ax.plot(*boundary.T, color=colour(position), linestyle=dashes(position), linewidth=1.8)
         if chosen is not None:
             _supported(ax, chosen, *worst(chosen), kappa, colour(position))

@@ -66,9 +66,15 @@ def run(cell: Cell, namespace: dict[str, Any], file: Path) -> str:
         exec(compile(tree, str(file), "exec"), namespace)
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), str(file), "eval"), namespace)
-            if value is not None:
+            if value is not None and not _drawn(value):
                 print(repr(value))
     return printed.getvalue().rstrip()
+
+
+def _drawn(value: Any) -> bool:
+    """Whether a value is part of a picture, which is shown itself."""
+    some = value[0] if isinstance(value, (list, tuple)) and value else value
+    return type(some).__module__.partition(".")[0] == "matplotlib"
 
 
 def pictures(folder: Path, stem: str) -> Iterator[tuple[str, str]]:
