@@ -163,15 +163,13 @@ class _Program:
         inner, slopes = state.b[:n], state.gradient[:n]
         b = np.where(inner == scaled.lower, box.lower, np.where(inner == scaled.upper, box.upper, inner * unit))
         gradient = slopes * unit
-        gap, offset = kkt_gap(slopes, inner, scaled) * unit, None
-        if box.total is not None:
-            offset = Offset(*(unit * end for end in kkt_offset(slopes, inner, scaled)[1]))
+        gap, ends = kkt_offset(slopes, inner, scaled)
         result = DualResult(
             multipliers=np.abs(b),
             scores=gradient - self.linear,
-            violation=gap,
+            violation=gap * unit,
             objective=float(0.5 * b @ (gradient + self.linear)),
-            offset=offset,
+            offset=None if box.total is None else Offset(*(unit * end for end in ends)),
             support=np.flatnonzero(b),
             kernel=self.kernel,
             steps=state.steps,

@@ -93,7 +93,8 @@ class _Solver:
     def start(self, gram: Gram, linear: Array, box: Box, tolerance: float) -> State:
         """A feasible point from the solution on a sample, with its gradient."""
         widest = float((box.upper - box.lower).max())
-        if gram.size <= SMALL or box.total is None or abs(box.total) <= FEW * widest < np.inf:
+        few = 2 * FEW if gram.size <= gram.whole else FEW
+        if gram.size <= SMALL or box.total is None or abs(box.total) <= few * widest < np.inf:
             order = np.argsort(gram.remoteness(), kind="stable")
             return self.state(gram, linear, box.feasible(np.zeros(box.lower.size), order))
         # One point of each stretch of the data, at a place in it that follows no period.

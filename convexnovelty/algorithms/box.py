@@ -76,14 +76,17 @@ class Box:
         if self.total is None:
             return b
         missing = self.total - float(b.sum())
+        if missing == 0.0:
+            return b
         bound = self.upper if missing > 0 else self.lower
-        for i in order:
-            if missing == 0.0:
-                break
-            room = bound[i] - b[i]
-            change = min(room, missing) if missing > 0 else max(room, missing)
-            b[i] = bound[i] if change == room else b[i] + change
-            missing -= change
+        room = np.abs(bound - b)[order]
+        reached = np.cumsum(room)
+        count = int(np.searchsorted(reached, abs(missing)))
+        b[order[:count]] = bound[order[:count]]
+        if count < order.size:
+            rest = abs(missing) - (float(reached[count - 1]) if count else 0.0)
+            last = order[count]
+            b[last] = np.clip(b[last] + np.copysign(rest, missing), self.lower[last], self.upper[last])
         return b
 
     def threshold(self, score: Array) -> Array:
