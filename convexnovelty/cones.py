@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from convexnovelty._lazy import cp
 from convexnovelty.validation import Array
 
-__all__ = ["Block", "Cones", "svec", "svec_map"]
+__all__ = ["Block", "Cones", "smat", "svec", "svec_map", "triangle"]
 
 
 class Block(NamedTuple):
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _triangle(order: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def triangle(order: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Row and column of each entry of the upper triangle, column by column."""
     columns, rows = np.tril_indices(order)
     return rows, columns
@@ -42,7 +42,7 @@ def _triangle(order: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 @lru_cache(maxsize=64)
 def svec_map(order: int) -> sp.csc_array:
     r"""The matrix :math:`T` with :math:`\mathrm{vec}(S) = T\,\mathrm{svec}(S)`, columns first; :math:`T'T = I`."""
-    rows, columns = _triangle(order)
+    rows, columns = triangle(order)
     where = np.arange(rows.size)
     weight = np.where(rows == columns, 0.5, math.sqrt(0.5))
     entries = np.concatenate([weight, weight])
@@ -52,7 +52,7 @@ def svec_map(order: int) -> sp.csc_array:
 
 def svec(matrix: Array) -> Array:
     """The scaled upper triangle of a symmetric matrix."""
-    rows, columns = _triangle(matrix.shape[0])
+    rows, columns = triangle(matrix.shape[0])
     return np.asarray(matrix[rows, columns] * np.where(rows == columns, 1.0, math.sqrt(2.0)))
 
 
@@ -151,7 +151,7 @@ class Cones:
                 columns, rows = np.triu_indices(k)  # lower triangle by columns: entry (rows, columns), rows >= columns
                 place = np.empty((k, k), dtype=int)
                 place[columns, rows] = np.arange(rows.size)
-                first, second = _triangle(k)
+                first, second = triangle(k)
                 order[block.rows] = block.rows.start + place[first, second]
         return order
 

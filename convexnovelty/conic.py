@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
-from convexnovelty.cones import Block, Cones
+from convexnovelty.cones import Block, Cones, triangle
 from convexnovelty.validation import Array
 
 __all__ = ["Cones", "ConicProgram", "ConicSolution", "Equilibration", "Residuals"]
@@ -202,8 +202,9 @@ class ConicProgram:
     def equilibrated(self, sweeps: int = 16) -> tuple[ConicProgram, Equilibration]:
         r"""The same program with rows and columns of comparable size.
 
-        Rows of the zero and nonnegative cones are scaled one by one, every other cone as a whole, since a positive
-        multiple is what keeps it the same cone; the right-hand side and the objective are brought to size one.
+        Rows of the zero and nonnegative cones are scaled one by one, semidefinite cones by congruence with a diagonal
+        matrix, every other cone by one number, since that is what keeps it the same cone; the right-hand side and the
+        objective are brought to size one.
         """
         # The right-hand side is scaled as one more column: it shows the size of rows whose entries do not.
         whole = sp.csc_array(sp.hstack([self.A, sp.csc_array(self.b[:, None])]))
@@ -279,20 +280,37 @@ def _geometric_scales(matrix: sp.csc_array, cones: Cones, sweeps: int) -> tuple[
     the others are 1e-12: where radii and centres of very different sizes meet, the logarithms must be balanced first.
     """
     entries = sp.coo_array(matrix)
-    significant = np.abs(entries.data) > 0
-    group = np.arange(matrix.shape[0])
-    for block in cones.blocks():
-        if block.kind not in ("zero", "nonnegative"):
-            group[block.rows] = block.rows.start
-    i, j = group[entries.coords[0][significant]], entries.coords[1][significant]
-    size = np.log(np.abs(entries.data[significant]))
+    used = entries.data != 0
+    i, j = entries.coords[0][used], entries.coords[1][used]
+    size = np.log(np.abs(entries.data[used]))
     rows, columns = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[1])
-    row_count = np.maximum(np.bincount(i, minlength=rows.size), 1)
+    row_count = np.bincount(i, minlength=rows.size).astype(float)
     column_count = np.maximum(np.bincount(j, minlength=columns.size), 1)
     for _ in range(sweeps):
-        rows = -np.bincount(i, size + columns[j], minlength=rows.size) / row_count
+        rows = _tied(-np.bincount(i, size + columns[j], minlength=rows.size), row_count, cones)
         columns = -np.bincount(j, size + rows[i], minlength=columns.size) / column_count
-    return np.exp(rows[group]), np.exp(columns)
+    return np.exp(rows), np.exp(columns)
+
+
+def _tied(sums: Array, counts: Array, cones: Cones) -> Array:
+    """Means of logarithms by row, made the same for the rows of a cone that must keep its shape.
+
+    A semidefinite cone is kept by D X D as well, so that its row (i, j) may get the mean of those of (i, i) and (j, j).
+    """
+    means = sums / np.maximum(counts, 1)
+    for block in cones.blocks():
+        if block.kind in ("zero", "nonnegative"):
+            continue
+        rows = block.rows
+        common = float(np.sum(sums[rows]) / max(float(np.sum(counts[rows])), 1.0))
+        if block.kind == "semidefinite":
+            first, second = triangle(block.parameter)
+            diagonal = np.flatnonzero(first == second)
+            own = np.where(counts[rows][diagonal] > 0, means[rows][diagonal], common)
+            means[rows] = (own[first] + own[second]) / 2
+        else:
+            means[rows] = common
+    return means
 
 
 def _row_maxima(magnitudes: Any, cones: Cones) -> Array:

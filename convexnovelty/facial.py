@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from convexnovelty.cones import Block, Cones, smat, svec, svec_map
 from convexnovelty.conic import ConicProgram
@@ -22,6 +23,7 @@ from convexnovelty.validation import Array
 __all__ = ["Face", "applied", "faces", "leaves", "with_margins"]
 
 CANDIDATE = 1e-6  # share of the size of the slack below which an eigenvalue may be zero for all feasible points
+SAME = 3e-5  # relative size of what may distinguish two equations that are one
 ZERO = 1e-9  # what is left of a slack that is zero, in a program that was scaled to size one
 
 Minimise = Callable[[ConicProgram], Array | None]
@@ -157,15 +159,14 @@ def applied(program: ConicProgram, found: Sequence[Face]) -> tuple[sp.csr_array,
             parts[block.kind].append(own)
             orders[block.kind].append(block.parameter)
             continue
-        parts["zero"].append(face.equations @ own)
         if face.nonnegative.shape[0]:
             parts["nonnegative"].append(face.nonnegative @ own)
         if face.order:
             parts["semidefinite"].append(face.semidefinite @ own)
             orders["semidefinite"].append(face.order)  # type: ignore[arg-type]
-    if parts["zero"]:
-        equations = sp.csr_array(sp.vstack(parts["zero"]))
-        parts["zero"] = [equations[_independent(equations @ program.A)]]
+    stated = identity[: program.cones.zero]
+    derived = sp.csr_array(sp.vstack([face.equations @ identity[face.block.rows] for face in found]))
+    parts["zero"] = [stated, derived[_further(stated @ program.A, derived @ program.A)]]
     rows = [part for kind in KINDS for part in parts[kind]]
     cones = Cones(
         sum(part.shape[0] for part in parts["zero"]),
@@ -181,9 +182,18 @@ def applied(program: ConicProgram, found: Sequence[Face]) -> tuple[sp.csr_array,
 KINDS = ("zero", "nonnegative", "second_order", "semidefinite", "exponential", "power")
 
 
-def _independent(matrix: sp.csr_array) -> Array:
-    """Indices of rows that span all rows: equations that faces repeat would leave the multipliers undetermined."""
-    _, triangle, order = scipy.linalg.qr(matrix.toarray().T, mode="economic", pivoting=True)
-    sizes = np.abs(np.diag(triangle))
-    rank = int(np.count_nonzero(sizes > 1e-10 * max(float(sizes.max(initial=0.0)), 1e-300)))
+def _further(stated: sp.csr_array, derived: sp.csr_array) -> NDArray[np.intp]:
+    """Indices of derived equations that say more than the stated ones, and than each other.
+
+    Faces come from a solver's points, and a semidefinite constraint hardly sees a small tilt of its null space: a
+    derived equation may be off by the root of the solver's tolerance. Where the program states the same thing itself,
+    in an exact equation, that one is kept.
+    """
+    rest = derived.toarray().T
+    if stated.shape[0]:
+        basis = scipy.linalg.orth(stated.toarray().T)
+        rest = rest - basis @ (basis.T @ rest)
+    _, upper, order = scipy.linalg.qr(rest, mode="economic", pivoting=True)
+    size = float(np.max(np.linalg.norm(derived.toarray(), axis=1), initial=0.0))
+    rank = int(np.count_nonzero(np.abs(np.diag(upper)) > SAME * size))
     return np.sort(order[:rank])

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
-from convexnovelty.conic import ConicProgram, ConicSolution
+from convexnovelty.conic import ConicProgram, ConicSolution, Equilibration
 from convexnovelty.direct import attempts, is_large
 from convexnovelty.errors import EmptySetError, InputError, SolverError, UnboundedSetError
 from convexnovelty.facial import applied, faces, leaves, with_margins
@@ -34,6 +34,7 @@ __all__ = ["Counterpart", "Membership", "as_counterpart", "compiled", "convex", 
 
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
 ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
+RESCALE = 100.0  # how much scales must differ to be worth a second look
 LADDER = (1e-11, 1e-9, 1e-8, 1e-6)  # tolerances of the maximisation, tightest first
 
 Description = Callable[[Any], Any]
@@ -112,25 +113,23 @@ class Membership:
         self.name = name
         self._raw, self.columns = compiled(description, size, name)
         raws = [self._raw, *(compiled(other, size, name)[0] for other in others)]
-        scaled, scale = self._raw.equilibrated()
-        programs = [replace(scaled, b=scale.rows * raw.b) for raw in raws]
-        points = [self._inside(program) for program in programs]
-        self._bounded(scaled)
+        self._start, scaled, scale, inside = self._posed()
+        programs = [replace(scaled, b=scale.rows * self._from_start(raw)) for raw in raws]
+        points = [inside, *(self._inside(program) for program in programs[1:])]
         found = faces(programs, points, _minimiser)
         transform, cones = applied(scaled, found)
         # From here on the origin lies inside of the set, and the set is of size one.
-        origin = points[0]
         A = sp.csr_array(transform @ scaled.A)
         # The origin must be a member to the last digit: where a set is a point, what rounding leaves outside of the
         # cones would make the dual programs unbounded.
-        slack = cones.projected(transform @ scaled.b - A @ origin)
+        slack = cones.projected(transform @ scaled.b - A @ inside)
         reach = float(np.max(np.abs(slack), initial=0.0))
         # A single point leaves nothing but the solver's rounding, which must not be blown up to size one.
         reach = reach if reach >= ROUNDING else 1.0
         self._found, self._scaled, self._entry = found, scaled, scale.rows
         self._transform = sp.csr_array(transform @ sp.diags_array(scale.rows)) / reach
         self._shift = (transform @ scaled.b - slack) / reach
-        self._origin = scale.columns * origin
+        self._origin = self._start + scale.columns * inside
         self._width = scale.columns * reach
         self._program = ConicProgram(np.zeros(A.shape[1]), A, slack / reach, cones)
         right = [self._right(raw) for raw in raws]
@@ -138,6 +137,29 @@ class Membership:
         self.parameter = cp.Parameter(self._varying.size, value=right[0][self._varying]) if self._varying.size else None
 
     # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def _posed(self) -> tuple[Array, ConicProgram, Equilibration, Array]:
+        """Where coordinates start, the program in scale from there, its scales, and a point inside of it.
+
+        Scales that suit the centre need not suit the set: a ball of radius 1 around a matrix of size 1e8 is one. The
+        program is scaled again with a member as the origin where that makes a difference.
+        """
+        scaled, scale = self._raw.equilibrated()
+        inside = self._inside(scaled)
+        self._bounded(scaled)
+        start = scale.columns * inside
+        right = self._raw.b - self._raw.A @ start
+        seen = np.where(np.abs(scale.rows * right) > ROUNDING, right, 0.0)
+        closer, nearer = replace(self._raw, b=seen).equilibrated()
+        ratio = nearer.columns / scale.columns
+        if float(ratio.max()) < RESCALE * float(ratio.min()):
+            return np.zeros_like(start), scaled, scale, inside
+        program = replace(closer, b=nearer.rows * right)
+        return start, program, nearer, self._inside(program)
+
+    def _from_start(self, raw: ConicProgram) -> Array:
+        """The right-hand side with coordinates that begin at the start."""
+        return np.asarray(raw.b - self._raw.A @ self._start)
 
     def _inside(self, program: ConicProgram) -> Array:
         """A point inside the set, or the proof that there is none."""
@@ -173,14 +195,14 @@ class Membership:
         right = self._right(raw) if _same_matrix(self._raw, raw) else None
         if right is None or np.any(np.delete(right != self._right(self._raw), self._varying)):
             raise InputError(f"{self.name}: this change needs the problem to be made anew")
-        program = replace(self._scaled, b=self._entry * raw.b)
+        program = replace(self._scaled, b=self._entry * self._from_start(raw))
         if any(leaves(program, face, _minimiser) for face in self._found):
             raise InputError(f"{self.name}: at these numbers the set has directions that the compiled problem left out")
         if self.parameter is not None:
             self.parameter.value = right[self._varying]
 
     def _right(self, raw: ConicProgram) -> Array:
-        return np.asarray(self._transform @ raw.b - self._shift)
+        return np.asarray(self._transform @ self._from_start(raw) - self._shift)
 
     # -- its support function ----------------------------------------------------------------------------------------
 

@@ -57,15 +57,18 @@ class DelageYe(MomentSet):
 
     def membership(self, m: cp.Expression, S: cp.Expression) -> list[Any]:
         """The ellipsoid by its factor, and the second moment as a semidefinite constraint."""
-        F, unit = np.asarray(self.factor), self.unit
-        v = cp.Variable(max(F.shape[0], 1))
-        image = F.T @ v if F.shape[0] else np.zeros(self.dimension)
-        d = cp.reshape(m - self.center_mean, (m.size, 1), order="F") / unit
-        rest = (self.gamma2 * self.center_covariance - S) / unit**2
+        F = np.asarray(self.factor)
+        r = F.shape[0]
+        if r == 0:
+            return [m == self.center_mean, S == self.center_covariance]
+        # In coordinates in which the nominal covariance is the identity, so that a singular one leaves room inside.
+        X, v = cp.Variable((r, r), symmetric=True), cp.Variable(r)
+        d = cp.reshape(v, (r, 1), order="F")
         return [
-            m - self.center_mean == image,
+            S == F.T @ X @ F,
+            m - self.center_mean == F.T @ v,
             cp.norm(v) <= math.sqrt(self.gamma1),
-            cp.bmat([[rest, d], [d.T, np.ones((1, 1))]]) >> 0,
+            cp.bmat([[self.gamma2 * np.eye(r) - X, d], [d.T, np.ones((1, 1))]]) >> 0,
         ]
 
     def worst_loss(self, a: cp.Expression, kappa: Any) -> Counterpart:

@@ -69,9 +69,10 @@ class DiagonalBudget(CovarianceSet):
     def worst_deviation(self, a: cp.Expression) -> Counterpart:
         """The least level whose square pays for the largest variances."""
         level, q, r = cp.Variable(), cp.Variable(nonneg=True), cp.Variable(self.dimension)
-        widths = self._widths / self.unit**2
-        steps = cp.hstack([cp.quad_over_lin(self.unit * a[i], level) for i in range(self.dimension)])
-        largest = cp.sum(cp.pos(self.tuned("radius") * cp.multiply(widths, r) - q))
+        # Each step holds its own width, so that coordinates of very different units are of one size.
+        roots = np.sqrt(self._widths)
+        steps = cp.hstack([cp.quad_over_lin(root * a[i], level) for i, root in enumerate(roots)])
+        largest = cp.sum(cp.pos(self.tuned("radius") * r - q))
         paid = cp.quad_over_lin(self.factor @ a, level) + self.tuned("budget") * q + largest
         return Counterpart(convex(level), [paid <= level, steps <= r])
 

@@ -71,8 +71,11 @@ class EntrywiseInterval(CovarianceSet):
     def _widths(self) -> Array:
         if self.half_widths is not None:
             return self.half_widths
-        deviations = np.sqrt(np.maximum(np.diag(self.center), 0.0))
-        return np.outer(deviations, deviations)
+        return np.outer(self._deviations, self._deviations)
+
+    @property
+    def _deviations(self) -> Array:
+        return np.sqrt(np.maximum(np.diag(self.center), 0.0))
 
     def membership(self, S: cp.Expression) -> list[Any]:
         """Each entry is within its bound."""
@@ -85,12 +88,15 @@ class EntrywiseInterval(CovarianceSet):
             added = self.tuned("radius", np.sqrt) * cp.norm(range_factor(self._widths) @ size)
             # The form in |a| grows with each entry since D has no negative ones: the bound below is tight.
             return Counterpart(cp.norm(cp.hstack([cp.norm(self.factor @ a), added])), [cp.abs(a) <= size])
-        p, unit = self.dimension, self.unit
+        p = self.dimension
         whole = cp.Variable((p + 1, p + 1), PSD=True)
         M, level = whole[:p, :p], whole[p, p]
-        spread = cp.sum(cp.multiply(self._widths / unit**2, cp.abs(M)))
-        paid = cp.sum(cp.multiply(self.center / unit**2, M)) + self.tuned("radius") * spread
-        return Counterpart(convex(level), [paid <= level, whole[:p, p] == unit * a])
+        # In units of the nominal deviations, so that the matrices are of size one whatever the columns' units.
+        units = np.maximum(self._deviations, 1e-8 * self._deviations.max()) if self._deviations.any() else np.ones(p)
+        widths, correlation = self._widths / np.outer(units, units), self.center / np.outer(units, units)
+        spread = cp.sum(cp.multiply(widths, cp.abs(M)))
+        paid = cp.sum(cp.multiply(correlation, M)) + self.tuned("radius") * spread
+        return Counterpart(convex(level), [paid <= level, whole[:p, p] == cp.multiply(units, a)])
 
     def sample(self, rng: np.random.Generator) -> Array:
         """Random entries, drawn back towards the centre where the matrix would leave the cone."""

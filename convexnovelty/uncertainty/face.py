@@ -17,7 +17,8 @@ __all__ = ["Face"]
 ENROLS_NOTHING = "a tool of the derived counterparts"
 
 NULL = 1e-9  # share of the largest eigenvalue of a correlation matrix below which a direction may be a null direction
-FLOOR = 1e-6  # the smallest deviation of a coordinate, as a share of the largest, that it is scaled by
+UNSEEN = 1e-10  # share below which a solver cannot tell a variance from none
+FLOOR = 1e-8  # the smallest deviation of a coordinate, as a share of the largest, that it is scaled by
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Face:
 
     Where all members share a null direction (n < p, or kernel coordinates of a centred sample) the lift of a derived
     counterpart would attain its minimum only in the limit, and solvers lose half of their digits. The null directions
-    are left out of it, and ``slack`` bounds the deviation that the members could still have there, which is of the
-    size of rounding: :math:`\sqrt{a'Sa} \le \sqrt{y'S_r y} + \mathrm{slack}\,\|\mathrm{rest}\,a\|` with
+    are left out of it, and ``slack`` bounds the deviation that the members may still have there (zero where a solver
+    cannot tell it from zero): :math:`\sqrt{a'Sa} \le \sqrt{y'S_r y} + \mathrm{slack}\,\|\mathrm{rest}\,a\|` with
     :math:`S_r = \mathrm{up}'\,S\,\mathrm{up}`.
     """
 
@@ -65,7 +66,7 @@ class Face:
             up=axes / scale[:, None],
             rest=(vectors[:, ~seen] * spread[:, None]).T,
             probe=probe,
-            slack=float(np.sqrt(max(slack, 0.0))),
+            slack=float(np.sqrt(slack)) if slack > UNSEEN else 0.0,
             unit=unit,
         )
 

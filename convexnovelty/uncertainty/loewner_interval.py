@@ -78,6 +78,11 @@ class LoewnerInterval(CovarianceSet):
     def membership(self, S: cp.Expression) -> list[Any]:
         """Between the two ends."""
         below = [] if self.lower is None else [S - self.lower >> 0]
+        F = np.asarray(self.factor)
+        if isinstance(self.shape, str) and self.shape == "nominal" and F.shape[0]:
+            # In coordinates in which the nominal covariance is the identity: a singular one leaves room inside.
+            X = cp.Variable((F.shape[0], F.shape[0]), symmetric=True)
+            return [S == F.T @ X @ F, (1.0 + self.radius) * np.eye(F.shape[0]) - X >> 0, *below]
         return [self.center + self.radius * self.excess - S >> 0, *below]
 
     def worst_deviation(self, a: cp.Expression) -> cp.Expression:
