@@ -49,6 +49,14 @@ NO_DIRECTION = 1e-9
 # -- what a user hands over --------------------------------------------------------------------------------------------
 
 
+def check_features(features: Any) -> None:
+    """Raise InputError where something else than features was handed over, such as the points themselves."""
+    if not isinstance(features, FeatureMap):
+        raise InputError(
+            f"features: {type(features).__name__} was found; give cn.LinearFeatures(X) or cn.KernelFeatures(X, kernel)"
+        )
+
+
 def outlier_share(value: Any, name: str) -> float:
     """The papers' nu: a number in (0, 1]."""
     return fraction(value, name, one=True)

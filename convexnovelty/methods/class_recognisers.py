@@ -21,7 +21,15 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import below, outlier_share, quantile_interval, slack_price, span_gram, squared_length
+from convexnovelty.modelling import (
+    below,
+    check_features,
+    outlier_share,
+    quantile_interval,
+    slack_price,
+    span_gram,
+    squared_length,
+)
 from convexnovelty.regions import Guarantee
 from convexnovelty.validation import Array
 
@@ -69,6 +77,7 @@ def class_recognisers(
     >>> [str(name) for name in solution.region.classify([[3.0, 0.0], [0.0, 3.0]])]
     ['east', 'north']
     """
+    check_features(features)
     return joint(features, labels, outlier_fraction, comparison)
 
 

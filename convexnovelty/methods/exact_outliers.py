@@ -30,7 +30,7 @@ from convexnovelty.errors import InfeasibleError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import ON_MARGIN, span_gram
+from convexnovelty.modelling import ON_MARGIN, check_features, span_gram
 from convexnovelty.regions import Guarantee, HalfSpace
 from convexnovelty.validation import Array, integer
 
@@ -82,6 +82,7 @@ def exact_outliers(features: FeatureMap, outliers: int) -> Formulation:
     >>> round(solution.objective, 6), solution.region.contains(np.array([[1.9], [2.1]]))
     (0.125, array([False,  True]))
     """
+    check_features(features)
     return mixed_integer(features, outliers)
 
 

@@ -20,7 +20,7 @@ from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import signs, span_gram, squared_length
+from convexnovelty.modelling import check_features, signs, span_gram, squared_length
 from convexnovelty.regions import Guarantee, HalfSpace
 from convexnovelty.validation import Array, positive
 
@@ -69,6 +69,7 @@ def hard_margin(
     >>> solution.region.normal.round(6) + 0.0
     array([0.5, 0. ])
     """
+    check_features(features)
     if form not in ("primal", "dual"):
         raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
     return (primal if form == "primal" else dual)(features, offset, labels)

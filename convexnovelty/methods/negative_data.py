@@ -20,6 +20,7 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, 
 from convexnovelty.methods import hard_margin, one_class_svm
 from convexnovelty.modelling import (
     below,
+    check_features,
     gram_form,
     margin_reading,
     outlier_share,
@@ -74,6 +75,7 @@ def negative_data(
     >>> round(solution.region.offset, 6)
     1.0
     """
+    check_features(features)
     if form not in ("primal", "dual"):
         raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
     return (primal if form == "primal" else dual)(features, labels, outlier_fraction)

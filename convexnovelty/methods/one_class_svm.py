@@ -21,6 +21,7 @@ from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.modelling import (
     below,
+    check_features,
     gram_form,
     least_share,
     margin_reading,
@@ -77,6 +78,7 @@ def one_class_svm(
     >>> round(solution.objective, 6)
     1.125
     """
+    check_features(features)
     if form not in ("primal", "dual"):
         raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
     return (primal if form == "primal" else dual)(features, outlier_fraction, weights)

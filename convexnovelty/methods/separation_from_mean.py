@@ -21,6 +21,7 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, 
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     below,
+    check_features,
     margin_reading,
     outlier_share,
     sample_shares,
@@ -80,6 +81,7 @@ def separation_from_mean(
     >>> solution.region.contains(np.array([[2.9], [3.1]]))
     array([False,  True])
     """
+    check_features(features)
     if form not in ("primal", "dual"):
         raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
     return (primal if form == "primal" else dual)(features, outlier_fraction, others)

@@ -19,6 +19,7 @@ from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
+    check_features,
     gram_form,
     least_share,
     not_hard,
@@ -73,6 +74,7 @@ def soft_ball(
     >>> round(solution.region.squared_radius, 6)
     0.25
     """
+    check_features(features)
     if form not in ("primal", "dual"):
         raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
     return (primal if form == "primal" else dual)(features, outlier_fraction, weights)

@@ -21,6 +21,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.modelling import (
+    check_features,
     margin_reading,
     outlier_share,
     quantile_interval,
@@ -77,6 +78,7 @@ def uncertain_points(
     >>> round(float(np.linalg.norm(solution.region.normal)), 6)
     4.0
     """
+    check_features(features)
     return robust(features, outlier_fraction, uncertainty, scales)
 
 
