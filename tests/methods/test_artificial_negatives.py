@@ -1,0 +1,69 @@
+"""The two-class machine against uniform points: against libsvm, by units, and with bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+import convexnovelty as cn
+from convexnovelty.errors import InputError
+from convexnovelty.methods.artificial_negatives import uniform_box
+
+
+@pytest.fixture
+def X(rng) -> np.ndarray:
+    return rng.standard_normal((30, 2)) * [1.0, 3.0] + [2.0, -1.0]
+
+
+def test_the_checker_is_green():
+    report = cn.check("artificial_negatives")
+    assert report.passed, [row for row in report.rows if row.verdict == "fail"]
+
+
+def test_uniform_points_fill_the_box(X):
+    box = uniform_box(X, 4000)
+    assert (box >= X.min(axis=0)).all()
+    assert (box <= X.max(axis=0)).all()
+    np.testing.assert_allclose(
+        box.mean(axis=0), (X.min(axis=0) + X.max(axis=0)) / 2, atol=0.1 * np.ptp(X, axis=0).max()
+    )
+    np.testing.assert_array_equal(uniform_box(X, 5, 3), uniform_box(X, 5, 3))
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_against_libsvm_on_the_same_points(X, form):
+    kernel = cn.kernels.gaussian(gamma=0.4)
+    solution = cn.artificial_negatives(X, 1.5, kernel, form=form).solve()
+    everything = np.vstack([X, uniform_box(X, 30)])
+    labels = np.repeat([1, -1], 30)
+    machine = SVC(C=1.5, gamma=0.4, tol=1e-9).fit(everything, labels)
+    features = cn.KernelFeatures(everything, kernel)
+    ours = solution.region.decision_values(features.coordinates(X + 0.3))
+    np.testing.assert_allclose(ours, machine.decision_function(X + 0.3), atol=1e-5)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_units(X, unit):
+    plain = cn.artificial_negatives(X, 0.5).solve()
+    scaled = cn.artificial_negatives(unit * X, 0.5 / unit**2).solve()
+    assert scaled.objective * unit**2 == pytest.approx(plain.objective, rel=1e-6)
+
+
+def test_penalty_is_set_without_compiling_again(X):
+    problem = cn.artificial_negatives(X, 0.5)
+    problem.solve()
+    again = problem.set(slack_penalty=2.0).solve()
+    assert problem.compilations == 1
+    assert again.objective == pytest.approx(cn.artificial_negatives(X, 2.0).solve().objective, rel=1e-8)
+
+
+def test_bad_input(X):
+    with pytest.raises(InputError, match="slack_penalty: 0 was found"):
+        cn.artificial_negatives(X, 0.0)
+    with pytest.raises(InputError, match="form: 'both'"):
+        cn.artificial_negatives(X, 1.0, form="both")
+    with pytest.raises(InputError, match="X: shape"):
+        cn.artificial_negatives(X[:1], 1.0)
+    with pytest.raises(InputError, match="labels: give"):
+        cn.methods.artificial_negatives.dual(cn.LinearFeatures(X), np.ones(30), 1.0)
