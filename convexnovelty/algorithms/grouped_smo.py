@@ -26,6 +26,9 @@ from convexnovelty.validation import Array, integer, nonnegative, positive, symm
 
 __all__ = ["Group", "GroupedResult", "grouped_smo"]
 
+PATIENCE = 300  # steps for each row of Q before the active-set method takes over
+STUCK = 40  # steps of that method in a row that may leave the gap as it is
+
 
 @dataclass(frozen=True)
 class Group:
@@ -90,7 +93,7 @@ def grouped_smo(
     guess = [np.zeros(n)] * len(groups) if start is None else [vector(g, "start", n) for g in start]
     a, steps = _minimise(program, program.feasible(guess), tolerance, limit)
     products = matrix @ program.combined(a)
-    gap, asked = program.gap(a, products), tolerance * program.size(a)
+    gap, asked = program.gap(a, products), program.attainable(a, tolerance)
     if gap > asked:
         raise SolverError(
             f"grouped_smo: the KKT gap is {gap:.3e} after {steps} steps, and {asked:.3e} was asked for; raise "
@@ -135,6 +138,13 @@ class _Program:
         terms = np.abs(self.matrix) @ np.abs(self.combined(a))
         return float(terms.max() + np.abs(self.linear).max())
 
+    def attainable(self, a: Array, tolerance: float) -> float:
+        """The gap that is asked for: relative to the gradient's terms, but not below the rounding of v, whose entries
+        are differences of multipliers and may be far smaller than these."""
+        together = np.abs(a).reshape(len(self.groups), -1).sum(axis=0)
+        rounding = float((np.abs(self.matrix) @ together).max()) * float(np.finfo(float).eps)
+        return max(tolerance * self.size(a), rounding)
+
     def feasible(self, guess: Sequence[Array]) -> Array:
         """The guess, clipped, with each sum put right by an equal share of the room that is left."""
         parts = []
@@ -164,9 +174,8 @@ class _Program:
             worst = max(worst, shrinks - grows if tied else max(shrinks, -grows))
         return float(worst)
 
-    def newton(self, a: Array, products: Array) -> tuple[NDArray[np.intp], Array]:
-        """The multipliers between their bounds, and the step that minimises over them with each sum kept."""
-        free = np.flatnonzero((a > 0) & (a < self.upper))
+    def newton(self, a: Array, products: Array, free: NDArray[np.intp]) -> Array:
+        """The step of the free multipliers that minimises over them, whatever their bounds, with each sum kept."""
         rows, signs = self.rows[free], self.signs[free]
         Q = self.matrix[np.ix_(rows, rows)] * signs * signs[:, None]
         gradient, even = self.gradient(products)[free], np.zeros(free.size)
@@ -189,7 +198,30 @@ class _Program:
         delta = newton_direction((Q + Q.T) / 2, gradient, None)
         for block in blocks:
             delta[block] -= delta[block].mean()
-        return free, delta + even
+        return delta + even
+
+    def violators(self, a: Array, products: Array, free: NDArray[np.bool_]) -> list[int]:
+        """Multipliers at a bound that gain most by leaving it; where a group has none between bounds, the best pair."""
+        gradient, found, worst = self.gradient(products), list[int](), 0.0
+        for g, tied in enumerate(self.tied):
+            part = np.arange(self.starts[g], self.starts[g + 1])
+            level = 0.0
+            if tied:
+                inside = part[free[part]]
+                if inside.size == 0:
+                    grows = part[a[part] < self.upper[part]]
+                    shrinks = part[a[part] > 0]
+                    if grows.size and shrinks.size:
+                        i, j = grows[gradient[grows].argmin()], shrinks[gradient[shrinks].argmax()]
+                        if gradient[j] - gradient[i] > worst:
+                            found, worst = [int(i), int(j)], float(gradient[j] - gradient[i])
+                    continue
+                level = float(gradient[inside].mean())
+            bound = part[~free[part]]
+            gain = np.where(a[bound] > 0, gradient[bound] - level, level - gradient[bound])
+            if bound.size and gain.max() > worst:
+                found, worst = [int(bound[gain.argmax()])], float(gain.max())
+        return found
 
 
 def _with_sum(part: Array, upper: float, total: float) -> Array:
@@ -203,15 +235,15 @@ def _with_sum(part: Array, upper: float, total: float) -> Array:
 
 
 def _minimise(program: _Program, a: Array, tolerance: float, limit: int) -> tuple[Array, int]:
-    """Steps to a rough gap, then Newton steps; where the free set was not yet right, again from a finer gap."""
+    """Steps to a rough gap, then an active-set method; where that is stuck, again from a finer gap."""
     # Imported here: the compiler and its cache cost a quarter of a second, which reading this module should not.
     from convexnovelty.algorithms import _group_steps, _pair_steps
 
-    done, target = 0, max(tolerance, ROUGH)
+    done, target, budget = 0, max(tolerance, ROUGH), PATIENCE * len(program.matrix)
     for phase in range(PHASES):
         products, size = program.matrix @ program.combined(a), program.size(a)
         if phase == PHASES - 1:
-            target = tolerance
+            target, budget = tolerance, limit
         status, count = _group_steps.steps(
             program.matrix,
             products,
@@ -223,7 +255,7 @@ def _minimise(program: _Program, a: Array, tolerance: float, limit: int) -> tupl
             program.starts,
             program.tied,
             target * size,
-            limit - done,
+            min(budget, limit - done),
         )
         done += count
         if status == _pair_steps.INDEFINITE:
@@ -233,34 +265,43 @@ def _minimise(program: _Program, a: Array, tolerance: float, limit: int) -> tupl
             raise UnboundedError(
                 "grouped_smo: the objective falls without end, where Q is flat and a bound is infinite"
             )
-        if status == _pair_steps.STOPPED and done >= limit:
+        if done >= limit and status == _pair_steps.STOPPED:
             break
-        a = _polished(program, a)
-        relative = program.gap(a, program.matrix @ program.combined(a)) / (program.size(a) or 1.0)
-        if relative <= tolerance:
+        a = _finished(program, a)
+        gap = program.gap(a, program.matrix @ program.combined(a))
+        if gap <= program.attainable(a, tolerance):
             break
-        target = max(tolerance, 0.1 * min(target, relative))
+        target = max(tolerance, 0.1 * min(target, gap / (program.size(a) or 1.0)))
+        budget *= 4
     return a, done
 
 
-def _polished(program: _Program, a: Array) -> Array:
-    """Newton steps on the multipliers between their bounds, as long as the KKT gap falls or a bound cuts the step."""
-    best, least, cut = a, np.inf, True
-    while True:
+def _finished(program: _Program, a: Array) -> Array:
+    """An active-set method from a good start: minimise over the free multipliers, stop at the first bound, and let go
+    of a bound where that gains. The objective falls with each step that moves, so only such steps may not be many."""
+    best, least = a, np.inf
+    free = (a > 0) & (a < program.upper)
+    still, optimal = 0, False
+    for _ in range(20 * len(a)):
         products = program.matrix @ program.combined(a)
         gap = program.gap(a, products)
+        still = 0 if gap < least else still + 1
         if gap < least:
             best, least = a, gap
-        elif not cut:
-            return best
-        if gap <= EXACT * program.size(a):
-            return best
-        try:
-            free, delta = program.newton(a, products)
-        except LinAlgError:
-            return best
-        if free.size == 0:
-            return best
-        a = a.copy()
-        a[free], whole = admissible_step(a[free], delta, np.zeros(free.size), program.upper[free])
-        cut = not whole
+        if optimal or gap <= EXACT * program.size(a) or still > STUCK:
+            break
+        index = np.flatnonzero(free)
+        whole = True
+        if index.size:
+            try:
+                delta = program.newton(a, products, index)
+            except LinAlgError:
+                break
+            a = a.copy()
+            a[index], whole = admissible_step(a[index], delta, np.zeros(index.size), program.upper[index])
+        free = free & (a > 0) & (a < program.upper)
+        if whole:
+            released = program.violators(a, program.matrix @ program.combined(a), free)
+            free[released] = True
+            optimal = not released
+    return best

@@ -10,7 +10,7 @@ is linear in the weights: each inner optimum gives a plane below J that touches 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +20,7 @@ import scipy.optimize
 from convexnovelty.algorithms import woodbury
 from convexnovelty.algorithms.grouped_smo import Group, grouped_smo
 from convexnovelty.algorithms.smo import smo
-from convexnovelty.errors import InfeasibleError, SolverError
+from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.validation import Array
 
@@ -122,7 +122,8 @@ class Machine:
 def line_search_weight(machine: Machine) -> tuple[Array, Inner, int]:
     """The two weights at the minimum of J, the inner optimum there, and the number of inner problems solved.
 
-    The derivative of J rises, so its root is bracketed: a minimum at an end is an end where it points outwards.
+    The derivative of J rises, so its root is bracketed: a minimum at an end is an end where it points outwards. Where
+    one kernel alone has no plane with all points on one side, J rises without end towards it.
     """
     seen: dict[float, Inner] = {}
 
@@ -136,15 +137,20 @@ def line_search_weight(machine: Machine) -> tuple[Array, Inner, int]:
         inner = solved(first)
         return float(inner.slopes[0] - inner.slopes[1])
 
-    if slope(0.5) > 0:
-        first = 0.0 if slope(0.0) >= 0 else _root(slope, 0.0, 0.5)
-    else:
-        first = 1.0 if slope(1.0) <= 0 else _root(slope, 0.5, 1.0)
+    end = 0.0 if slope(0.5) > 0 else 1.0
+    first = end
+    for shrink in [0.0, *(4.0**-k for k in range(1, 20))]:
+        trial = end + shrink * (0.5 - end)
+        try:
+            inwards = slope(trial) * (0.5 - end) < 0
+        except (UnboundedError, SolverError):
+            continue  # at the end itself, or too near to it
+        if inwards:
+            first = float(scipy.optimize.brentq(slope, trial, 0.5, xtol=1e-14, rtol=1e-14))
+        else:
+            first = trial
+        break
     return np.array([first, 1 - first]), solved(first), len(seen)
-
-
-def _root(slope: Callable[[float], float], low: float, high: float) -> float:
-    return float(scipy.optimize.brentq(slope, low, high, xtol=1e-14, rtol=1e-14))
 
 
 def cutting_plane_weights(machine: Machine) -> tuple[Array, Inner, int]:
@@ -164,12 +170,22 @@ def cutting_plane_weights(machine: Machine) -> tuple[Array, Inner, int]:
         lower, weights = _master(np.array(constants), np.array(slopes))
         if best.value - lower <= GAP * max(abs(best.value), abs(lower)):
             return *_equated(machine, best_weights, best), rounds
-        inner = machine.solve(weights, best.multipliers)
+        weights, inner = _solved_towards(machine, weights, best_weights, best)
         constants.append(inner.constant)
         slopes.append(inner.slopes)
         if inner.value < best.value:
             best, best_weights = inner, weights
     raise SolverError(f"weights: the bounds are {lower:.10g} and {best.value:.10g} after {ROUNDS} rounds", "user_limit")
+
+
+def _solved_towards(machine: Machine, weights: Array, known: Array, inner: Inner) -> tuple[Array, Inner]:
+    """The inner optimum at the weights, or, where J is infinite there, as near to them as it is found to be finite."""
+    for _ in range(20):
+        try:
+            return weights, machine.solve(weights, inner.multipliers)
+        except (UnboundedError, SolverError):
+            weights = (weights + known) / 2
+    return known, inner
 
 
 def _equated(machine: Machine, weights: Array, inner: Inner) -> tuple[Array, Inner]:

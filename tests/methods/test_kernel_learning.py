@@ -1,0 +1,503 @@
+"""Kernel learning against the paper's programs written out, a search over weights, and hand counts."""
+
+from __future__ import annotations
+
+import pickle
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import convexnovelty as cn
+from convexnovelty import datasets, kernels
+from convexnovelty.algorithms import mixture
+from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError
+from convexnovelty.features import KernelFeatures, LinearFeatures
+from convexnovelty.kernel_family import KernelFamily
+from convexnovelty.methods import kernel_learning as module
+
+TIGHT = {"solver": "CLARABEL", "tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+
+
+def cloud(n=20, p=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) @ (np.eye(p) + 0.4 * rng.standard_normal((p, p))) + 1.5 * (-1.0) ** np.arange(p)
+
+
+def family(n=20, gammas=(1.0, 0.2), seed=0):
+    """Kernels of two kinds, of which more than one gets weight at the prices below."""
+    chosen = [kernels.laplacian(gamma=gammas[0]), *(kernels.gaussian(gamma=gamma) for gamma in gammas[1:])]
+    return KernelFamily.of_kernels(cloud(n, seed=seed), [*chosen, kernels.polynomial(degree=2, gamma=0.2)])
+
+
+def inner_by_hand(K, nu, C, c):
+    """Equation 13 with the matrix inverted as printed."""
+    n = len(K)
+    G = np.linalg.inv(np.linalg.inv(K) + c * (np.eye(n) - 1 / n))
+    values, vectors = np.linalg.eigh((G + G.T) / 2)
+    s, h, r = (cp.Variable(n, nonneg=True) for _ in range(3))
+    v = cp.Variable(n)
+    held = [v == s + h - r, s <= 1 / (nu * n), cp.sum(s) == 1, cp.sum(r) == C]
+    square = cp.sum_squares((np.sqrt(np.maximum(values, 0))[:, None] * vectors.T) @ v)
+    problem = cp.Problem(cp.Maximize(cp.sum(h) - square / 2), held)
+    problem.solve(**TIGHT)
+    return problem.value
+
+
+def agree(one, other, coordinates, rtol=1e-5):
+    ours, theirs = one.region.decision_values(coordinates), other.region.decision_values(coordinates)
+    np.testing.assert_allclose(ours, theirs, atol=rtol * np.abs(theirs).max())
+
+
+def test_the_checker_is_green():
+    report = cn.check("kernel_learning")
+    assert report.passed, report.table()
+
+
+# -- references --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("nu", "C", "c"), [(0.25, 0.5, 0.1), (0.25, 2.0, 0.0), (0.7, 1.0, 2.0)])
+def test_against_a_search_over_weights_with_inverted_matrices(nu, C, c):
+    """Equation 12 by brute force: a general minimiser over the simplex around equation 13 as printed."""
+    given = family(10, (1.0, 0.3))
+    grams = [K + 1e-9 * np.eye(10) for K in given.grams]
+
+    def value(free):
+        weights = np.exp(np.append(free, 0.0))
+        return inner_by_hand(sum(w * K for w, K in zip(weights / weights.sum(), grams, strict=True)), nu, C, c)
+
+    best = minimize(value, [0, 0], method="Nelder-Mead", options={"xatol": 1e-2, "fatol": 1e-6}).fun
+    solution = cn.kernel_learning(given, nu, C, c).solve()
+    assert solution.objective == pytest.approx(best, rel=1e-4)
+    assert solution.objective <= best + 1e-6  # the ridge that makes the matrices invertible adds to the kernel
+
+
+@pytest.mark.parametrize("c", [0.0, 0.3])
+def test_against_the_program_after_equation_14_letter_by_letter(c):
+    """With the paper's gamma, beta, lambda and symmetric roots, and its second-order cones."""
+    given, nu, C, n = family(15), 0.3, 1.5, 15
+    H = np.eye(n) - 1 / n
+    g_s, g_h, g_r, beta = (cp.Variable(n, nonneg=True) for _ in range(4))
+    l_s, l_r, t1, t2 = (cp.Variable() for _ in range(4))
+    mu, tau = cp.Variable(len(given), nonneg=True), cp.Variable(len(given), nonneg=True)
+    parts = [cp.Variable(n) for _ in given.grams]
+    roots = []
+    for K in given.grams:
+        values, vectors = np.linalg.eigh(K)
+        roots.append((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)
+    held = [
+        g_s - beta + l_s == -g_r + l_r,
+        g_s - beta + l_s == g_h + 1,
+        sum(root @ part for root, part in zip(roots, parts, strict=True)) == g_s - beta + l_s,
+        t1 >= cp.sum(tau),
+        cp.sum(mu) == 1,
+        *(cp.norm(cp.hstack([2 * part, mu[k] - tau[k]])) <= mu[k] + tau[k] for k, part in enumerate(parts)),
+        cp.norm(cp.hstack([2 * (H @ (g_s - beta)), t2 - 1])) <= t2 + 1,
+    ]
+    objective = t1 / 2 + c / 2 * t2 + cp.sum(beta) / (nu * n) - l_s + C * l_r
+    problem = cp.Problem(cp.Minimize(objective), held)
+    problem.solve(solver="CLARABEL")
+    solution = cn.kernel_learning(given, nu, C, c).solve()
+    assert solution.objective == pytest.approx(problem.value, rel=1e-6)
+    assert solution.values["mu"] == pytest.approx(mu.value, abs=1e-3)
+    assert solution.values["rho"] == pytest.approx(float(l_s.value), abs=1e-3)
+    assert solution.values["R"] == pytest.approx(float(l_r.value), abs=1e-3)
+
+
+def test_two_points_by_hand():
+    """K = [[1, a], [a, 1]]: equal scores t cost t^2/(1 + a) + (C - 1)t, so t = max(1, (1 - C)(1 + a)/2)."""
+    for scale, C, t in ((1.0, 1.0, 1.0), (8.0, 0.5, 3.0), (8.0, 0.0, 6.0), (1.0, 0.0, 1.0)):
+        K = scale * np.array([[1.0, 0.5], [0.5, 1.0]])
+        solution = cn.kernel_learning(K, 0.7, C).solve()
+        assert solution.objective == pytest.approx(t**2 / (1.5 * scale) + (C - 1) * t, rel=1e-7)
+        assert solution.offset.used == pytest.approx(t, rel=1e-5)
+
+
+def test_two_kernels_by_hand():
+    """Block kernels that know one point each: 1/mu + 1/(1 - mu) is least at 1/2; a larger one needs less weight.
+
+    K_1 = diag(a, 0), K_2 = diag(0, b) and all scores 1: 1/(a mu) + 1/(b (1 - mu)), so mu is proportional to 1/sqrt(a).
+    """
+    for a, b in ((1.0, 1.0), (1.0, 16.0), (0.1, 3.0)):
+        grams = [np.diag([a, 0.0]), np.diag([0.0, b])]
+        expected = (1 / np.sqrt(a)) / (1 / np.sqrt(a) + 1 / np.sqrt(b))
+        for node in (module.socp, module.block_norm, module.qcqp):
+            solution = node(grams, 0.7, 3.0).solve()
+            assert solution.values["mu"] == pytest.approx([expected, 1 - expected], abs=1e-4)
+            assert solution.objective == pytest.approx((1 / np.sqrt(a) + 1 / np.sqrt(b)) ** 2 / 2 + 2.0, rel=1e-6)
+        for node in (module.line_search, module.semi_infinite_lp):
+            assert node(grams, 0.7, 3.0).values["mu"] == pytest.approx([expected, 1 - expected], abs=1e-6)
+
+
+@pytest.mark.parametrize("c", [0.0, 0.2])
+def test_every_route_agrees(c):
+    """Six routes for four kernels, in objective, weights and decision values at new points."""
+    X, Z = cloud(24), cloud(30, seed=9) * 1.5
+    chosen = [
+        kernels.laplacian(gamma=0.8),
+        kernels.gaussian(gamma=0.5),
+        kernels.gaussian(gamma=0.1),
+        kernels.polynomial(degree=2, gamma=0.2),
+    ]
+    given = KernelFamily.of_kernels(X, chosen)
+    reference = module.semi_infinite_lp(given, 0.2, 1.5, c)
+    assert (reference.values["mu"] > 1e-3).sum() >= 2
+    routes = [module.socp(given, 0.2, 1.5, c), module.block_norm(given, 0.2, 1.5, c)]
+    routes.append(module.qcqp_covariance(given, 0.2, 1.5, c) if c else module.qcqp(given, 0.2, 1.5))
+    for problem in routes:
+        solution = problem.solve()
+        assert solution.objective == pytest.approx(reference.objective, rel=1e-7)
+        assert solution.values["mu"] == pytest.approx(reference.values["mu"], abs=1e-4)
+        agree(solution, reference, given.coordinates(Z), 2e-5)
+
+
+def test_two_hundred_points_and_the_paper_s_four_widths():
+    """Section IV: beta = 2, 1, 1/2 and 1/3 of one over the mean distance. Programs with factors solve it in seconds."""
+    X = datasets.banana(n=200).nominal
+    beta = 1 / np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2)).mean()
+    given = KernelFamily.of_kernels(X, [kernels.gaussian(gamma=f * beta) for f in (2.0, 1.0, 0.5, 1 / 3)])
+    reference = module.semi_infinite_lp(given, 0.2, 2.0)
+    for form in ("primal", "dual"):
+        solution = cn.kernel_learning(given, 0.2, 2.0, form=form).solve()
+        assert solution.objective == pytest.approx(reference.objective, rel=1e-7)
+        assert solution.values["mu"] == pytest.approx(reference.values["mu"], abs=1e-4)
+        agree(solution, reference, given.coordinates(datasets.banana(n=60, seed=1).novel), 2e-5)
+
+
+# -- the weights are multipliers ---------------------------------------------------------------------------------------
+
+
+def test_weights_are_the_multipliers_of_the_quadratic_constraints():
+    """A kernel that is larger by a share e lowers the optimum by e mu_k a'K_k a / 2: a finite difference shows it."""
+    given = family(16)
+    solution = cn.kernel_learning(given, 0.3, 1.5, form="dual").solve()
+    mu, gamma = solution.values["mu"], solution.values["gamma"]
+    assert mu.sum() == pytest.approx(1.0, abs=1e-7)
+    assert mu.min() > -1e-8
+    base = module.semi_infinite_lp(given, 0.3, 1.5).objective
+    for k, K in enumerate(given.grams):
+        changed = [1.001 * gram if j == k else gram for j, gram in enumerate(given.grams)]
+        moved = module.semi_infinite_lp(changed, 0.3, 1.5).objective
+        assert (moved - base) / 1e-3 == pytest.approx(-mu[k] * (gamma @ K @ gamma) / 2, abs=2e-3)
+        # No kernel with weight is shorter on the plane's coefficients than another (complementarity).
+        assert gamma @ K @ gamma <= max(gamma @ other @ gamma for other in given.grams) * (1 + 1e-9)
+        if mu[k] > 1e-4:
+            assert gamma @ K @ gamma == pytest.approx(2 * solution.values["t"], rel=1e-5)
+
+
+def test_the_derivative_of_the_inner_optimum():
+    """-a'K_k a / 2 by differences, with a covariance too; and the plane below J touches it."""
+    given = family(14)
+    for c in (0.0, 0.3):
+        machine = mixture.Machine(given, 0.3, 1.5, c)
+        weights = np.array([0.3, 0.5, 0.2])
+        inner = machine.solve(weights)
+        assert inner.value == pytest.approx(inner_by_hand(given.gram(weights), 0.3, 1.5, c), rel=1e-6)
+        for k in range(3):
+            step = 1e-5 * (np.arange(3) == k)
+            ends = [machine.solve(weights + sign * step).value for sign in (1, -1)]
+            assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(inner.slopes[k], rel=1e-4, abs=1e-6)
+        for other in np.random.default_rng(1).dirichlet(np.ones(3), 10):
+            assert machine.solve(other).value >= inner.constant + inner.slopes @ other - 1e-9
+
+
+def test_equal_kernels_share_one_weight_and_change_nothing():
+    given = family(16)
+    twice = KernelFamily([*given.members, given.members[0], given.members[2]])
+    one, two = module.semi_infinite_lp(given, 0.3, 1.5), cn.kernel_learning(twice, 0.3, 1.5).solve()
+    assert two.objective == pytest.approx(one.objective, rel=1e-7)
+    merged = two.values["mu"][:3] + np.array([two.values["mu"][3], 0.0, two.values["mu"][4]])
+    assert merged == pytest.approx(one.values["mu"], abs=1e-4)
+
+
+def test_order_of_kernels_and_of_points_changes_nothing():
+    given = family(16)
+    order = np.random.default_rng(3).permutation(16)
+    moved = [K[np.ix_(order, order)] for K in given.grams[::-1]]
+    one, other = (cn.kernel_learning(g, 0.3, 1.5, 0.1).solve() for g in (given, moved))
+    assert other.objective == pytest.approx(one.objective, rel=1e-8)
+    assert other.values["mu"][::-1] == pytest.approx(one.values["mu"], abs=1e-4)
+
+
+def test_a_kernel_that_is_of_no_use_gets_no_weight():
+    """A very narrow Gaussian sees every point for itself: the origin is near, and the margin small."""
+    given = KernelFamily.of_kernels(cloud(16), [kernels.gaussian(gamma=0.2), kernels.gaussian(gamma=200.0)])
+    for solution in (cn.kernel_learning(given, 0.3, 0.5).solve(), module.line_search(given, 0.3, 0.5)):
+        assert solution.values["mu"] == pytest.approx([1.0, 0.0], abs=1e-6)
+
+
+# -- one kernel --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("c", [0.0, 0.3])
+def test_one_kernel_is_the_modified_machine(c):
+    given = KernelFamily.of_kernels(cloud(20), [kernels.gaussian(gamma=0.4)])
+    expected = inner_by_hand(given.grams[0] + 1e-10 * np.eye(20), 0.25, 0.8, c)
+    for node in (module.modified_primal, module.single_kernel, module.socp):
+        assert node(given, 0.25, 0.8, c).solve().objective == pytest.approx(expected, rel=1e-6)
+    assert module.sequential(given, 0.25, 0.8, c).objective == pytest.approx(expected, rel=1e-6)
+
+
+def test_without_a_price_a_large_kernel_gives_the_plain_machine():
+    """C = 0 and scores above 1 everywhere: no limit binds, and the objective is minus the one-class dual's."""
+    kernel = kernels.gaussian(gamma=0.1)
+    K = 30 * kernel(cloud(18))
+    plain = cn.one_class_svm(KernelFeatures(K, "precomputed"), 0.3).solve()
+    solution = cn.kernel_learning(K, 0.3, 0.0).solve()
+    assert solution.objective == pytest.approx(-plain.objective, rel=1e-7)
+    agree(solution, plain, np.asarray(KernelFeatures(K, "precomputed").training), 2e-5)
+
+
+def test_without_a_limit_the_larger_of_two_kernels_would_always_win():
+    """Why the machine is modified: blown up, any kernel has any margin. With limits the value stays above C - 1."""
+    K = kernels.gaussian(gamma=0.3)(cloud(18))
+    plain = [cn.one_class_svm(KernelFeatures(scale * K, "precomputed"), 0.3).solve().objective for scale in (1, 1e4)]
+    assert plain[1] == pytest.approx(1e4 * plain[0], rel=1e-6)
+    modified = [module.sequential(scale * K, 0.3, 2.0).objective for scale in (1, 1e4, 1e8)]
+    assert modified[0] > modified[1] > modified[2] > 1.0
+    assert modified[2] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_constant_scores_need_a_price_that_is_high_enough():
+    given = KernelFamily.of_kernels(cloud(12), [kernels.gaussian(gamma=3.0)])
+    gamma = np.linalg.solve(given.grams[0], np.ones(12))
+    least = np.maximum(1 / 12 - gamma, 0).sum()
+    solution = module.constant_scores(given, 0.3, least + 0.1, 0.4)
+    assert solution.objective == pytest.approx(module.sequential(given, 0.3, least + 0.1, 0.4).objective, rel=1e-10)
+    assert given.training @ solution.region.normal == pytest.approx(np.ones(12), abs=1e-9)
+    with pytest.raises(InputError, match="scores are constant for a scale_penalty of"):
+        module.constant_scores(given, 0.3, 0.5 * least)
+
+
+# -- new points --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("c", [0.0, 0.2])
+def test_new_points_are_scored_by_the_learned_kernel(form, c):
+    given, Z = family(18), cloud(11, seed=7)
+    solution = cn.kernel_learning(given, 0.3, 1.5, c, form=form).solve()
+    mu, gamma = solution.values["mu"], solution.values["gamma"]
+    by_kernel = given.cross_gram(Z, mu) @ gamma - solution.offset.used
+    by_plane = solution.region.decision_values(given.coordinates(Z))
+    np.testing.assert_allclose(by_kernel, by_plane, atol=1e-5 * solution.offset.used)
+    learned = sum(m * member.kernel(Z, member.points) for m, member in zip(mu, given.members, strict=True))
+    np.testing.assert_allclose(learned @ gamma - solution.offset.used, by_kernel, atol=1e-9)
+
+
+def test_gram_matrices_and_features_are_the_same_to_it():
+    given, Z = family(18), cloud(11, seed=7)
+    grams = KernelFamily([member.kernel(member.points) for member in given.members])
+    rows = [member.kernel(Z, member.points) for member in given.members]
+    one, other = (cn.kernel_learning(g, 0.3, 1.5).solve() for g in (given, grams))
+    ours = other.region.decision_values(grams.coordinates(rows))
+    theirs = one.region.decision_values(given.coordinates(Z))
+    np.testing.assert_allclose(ours, theirs, atol=1e-5 * np.abs(theirs).max())
+
+
+def test_linear_features_may_stand_beside_kernels():
+    X = cloud(15) + 4.0
+    solution = cn.kernel_learning([LinearFeatures(X), KernelFeatures(X, kernels.gaussian(gamma=0.3))], 0.3, 1.5).solve()
+    expected = module.line_search([X @ X.T, kernels.gaussian(gamma=0.3)(X)], 0.3, 1.5)
+    assert solution.objective == pytest.approx(expected.objective, rel=1e-6)
+
+
+# -- units -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [0.3, 2.0])
+@pytest.mark.parametrize("scale", [1e-8, 1e-6, 1e-3, 1.0, 1e3, 1e6, 1e8])
+def test_kernels_of_any_size(scale, C):
+    """The lower limit of 1 gives scores a size, so that another unit is another problem; all routes still agree."""
+    grams = [scale * K for K in family(14).grams]
+    reference = module.semi_infinite_lp(grams, 0.3, C)
+    # Sixteen orders of magnitude apart, the limit of 1 and the margin leave one another no digits in a cone program.
+    nodes = (module.socp, module.block_norm, module.qcqp) if 1e-7 < scale < 1e7 else (module.block_norm,)
+    for node in nodes:
+        solution = node(grams, 0.3, C).solve()
+        assert solution.objective == pytest.approx(reference.objective, rel=1e-6)
+    scores = sum(m * K for m, K in zip(reference.values["mu"], grams, strict=True)) @ reference.values["gamma"]
+    assert scores.min() >= 1 - 1e-6
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_origin_in_the_hull_of_the_points():
+    """No plane has points on both sides of the origin on one side of it, whatever the weights."""
+    X = np.vstack([cloud(10), -cloud(10)])
+    for problem in (
+        cn.kernel_learning(LinearFeatures(X), 0.3),
+        cn.kernel_learning([LinearFeatures(X)] * 2, 0.3, form="dual"),
+    ):
+        with pytest.raises(InfeasibleError, match="origin lies in the hull"):
+            problem.solve()
+    for algorithm in (module.semi_infinite_lp, module.line_search):
+        with pytest.raises(InfeasibleError, match="add a kernel that is positive"):
+            algorithm([LinearFeatures(X), LinearFeatures(2 * X)], 0.3, 1.0)
+    saved = cn.kernel_learning([LinearFeatures(X), KernelFeatures(X, kernels.gaussian(gamma=0.3))], 0.3).solve()
+    assert saved.values["mu"][1] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"features_or_grams": []}, "empty list"),
+        ({"features_or_grams": [np.eye(3), np.eye(4)]}, "members of 3, 4 points"),
+        ({"features_or_grams": [np.array([[1.0, 0.5], [0.2, 1.0]])]}, "not symmetric"),
+        ({"features_or_grams": [np.full((2, 2), np.inf)]}, "inf"),
+        ({"features_or_grams": [np.zeros((2, 2))]}, "all zero"),
+        ({"outlier_fraction": 0.0}, "outlier_fraction: 0"),
+        ({"outlier_fraction": 1.2}, "outlier_fraction: 1.2"),
+        ({"outlier_fraction": np.nan}, "outlier_fraction"),
+        ({"outlier_fraction": "0.5"}, "outlier_fraction"),
+        ({"scale_penalty": -1.0}, "scale_penalty: -1"),
+        ({"scale_penalty": np.inf}, "scale_penalty"),
+        ({"covariance_weight": -0.1}, "covariance_weight: -0.1"),
+        ({"covariance_weight": np.nan}, "covariance_weight"),
+        ({"form": "both"}, "form: 'both'"),
+    ],
+)
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_bad_arguments(change, message, form):
+    arguments = {"features_or_grams": family(8), "outlier_fraction": 0.3, "form": form, **change}
+    with pytest.raises(InputError, match=message):
+        cn.kernel_learning(**arguments)
+
+
+def test_b26_an_indefinite_gram_matrix_is_refused():
+    """B26: the eigenvalue -1 is stated, and no maximum passes for a minimum."""
+    with pytest.raises(IndefiniteError) as caught:
+        cn.kernel_learning([np.eye(2), np.array([[1.0, 2.0], [2.0, 1.0]])], 0.5)
+    assert caught.value.eigenvalue == pytest.approx(-1.0)
+
+
+def test_programs_for_one_or_two_kernels_say_so():
+    for node, given in (
+        (module.modified_primal, family(8)),
+        (module.single_kernel, family(8)),
+        (module.sequential, family(8)),
+        (module.line_search, family(8)),
+    ):
+        with pytest.raises(InputError, match=r"kernel.*, and there are 3"):
+            node(given, 0.3, 1.0)
+    with pytest.raises(InputError, match="covariance_weight: 0"):
+        module.qcqp_covariance(family(8), 0.3, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_hardly_any_points(n):
+    """One point scores 1 or its optimum alone: t^2/(2k) - (1 - C)t."""
+    solution = cn.kernel_learning([4.0 * np.eye(n)], 1.0, 0.0).solve()
+    t = 4.0 / n  # n points at right angles: t^2 n/8 - t
+    assert solution.objective == pytest.approx(t**2 * n / 8 - t, rel=1e-7)
+
+
+def test_duplicated_points():
+    X = np.repeat(cloud(5), 4, axis=0)
+    given = KernelFamily.of_kernels(X, [kernels.gaussian(gamma=0.5), kernels.laplacian(gamma=0.5)])
+    reference = module.semi_infinite_lp(given, 0.3, 1.5, 0.1)
+    solution = cn.kernel_learning(given, 0.3, 1.5, 0.1).solve()
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-7)
+
+
+# -- compiling, pickling -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_numbers_change_without_another_compilation(form):
+    given = family(14)
+    problem = cn.kernel_learning(given, 0.3, 1.5, form=form)
+    problem.solve()
+    for nu, C in ((0.6, 1.5), (0.2, 0.5), (0.2, 4.0)):
+        found = problem.set(outlier_fraction=nu, scale_penalty=C).solve()
+        assert found.objective == pytest.approx(module.semi_infinite_lp(given, nu, C).objective, rel=1e-6)
+    assert problem.compilations == 1
+    if form == "primal":
+        found = problem.set(covariance_weight=0.5).solve()
+        assert found.objective == pytest.approx(module.semi_infinite_lp(given, 0.2, 4.0, 0.5).objective, rel=1e-6)
+        assert problem.compilations == 1
+    with pytest.raises(InputError, match="scale_penalty"):
+        problem.set(scale_penalty=-2.0)
+
+
+def test_a_price_that_was_zero_can_be_set():
+    given = family(14)
+    problem = cn.kernel_learning(given, 0.3, 0.0)
+    problem.solve()
+    found = problem.set(scale_penalty=1.5).solve()
+    assert found.objective == pytest.approx(module.semi_infinite_lp(given, 0.3, 1.5).objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_a_formulation_travels_by_its_recipe(form):
+    problem = cn.kernel_learning(family(12), 0.3, 1.5, 0.2, form=form)
+    value = problem.solve().objective
+    assert pickle.loads(pickle.dumps(problem)).solve().objective == pytest.approx(value, rel=1e-9)
+    assert problem.kind in ("SOCP", "QCQP")
+
+
+# -- guarantees --------------------------------------------------------------------------------------------------------
+
+
+def test_at_most_the_fraction_nu_lies_outside():
+    """On any sample and with any weights; the offset is a quantile of the scores."""
+    rng = np.random.default_rng(7)
+    for _ in range(25):
+        n, nu, C = int(rng.integers(6, 25)), float(rng.uniform(0.1, 1.0)), float(rng.uniform(0.0, 2.0))
+        X = rng.standard_t(3, (n, 2))
+        given = KernelFamily.of_kernels(X, [kernels.gaussian(gamma=0.3), kernels.laplacian(gamma=0.5)])
+        solution = module.semi_infinite_lp(given, nu, C, float(rng.choice([0.0, 0.2])))
+        outside = int((~solution.region.contains(given.training)).sum())
+        assert outside <= nu * n + 1e-9
+        assert solution.guarantee.startswith(f"{outside} of {n} training points")
+        assert (solution.values["alpha_s"] > 0).mean() >= nu - 1e-9
+        scores = given.training @ solution.region.normal
+        assert scores.min() >= 1 - 1e-7
+        assert f"{scores.max() / scores.min():.4g}" in solution.guarantee
+
+
+def test_without_limits_that_bind_hardly_less_than_nu_lies_outside():
+    """In the plane of the plain machine at most rank + 1 points keep the fraction from being exact."""
+    X = np.random.default_rng(8).standard_normal((300, 2)) + 4.0
+    solution = module.sequential(LinearFeatures(X), 0.2, 0.0)
+    outside = int((~solution.region.contains(X)).sum())
+    assert 60 - 4 <= outside <= 60
+
+
+# -- the checker is checked --------------------------------------------------------------------------------------------
+
+
+def problem():
+    return cn.kernel_learning(
+        KernelFamily.of_kernels(cloud(10), [kernels.gaussian(gamma=0.5), kernels.laplacian(gamma=1.0)]), 0.3, 2.0, 0.1
+    )
+
+
+def test_the_whole_chain_is_checked_on_a_user_s_formulation():
+    report = cn.check(problem())
+    assert report.passed, report.table()
+    assert {"qcqp_covariance", "block_norm", "semi_infinite_lp", "line_search"} <= {row.source for row in report.rows}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "wrong"),
+    [
+        (mixture.woodbury, "metric_gram", lambda right: lambda *a: 1.01 * right(*a)),
+        (mixture.woodbury, "expansion", lambda right: lambda *a: 1.01 * right(*a)),
+        (KernelFamily, "normal", lambda right: lambda self, mu, gamma: right(self, np.roll(mu, 1), gamma)),
+        (module, "quantile_interval", lambda right: lambda s, nu: right(s + 0.01, nu)),
+    ],
+)
+def test_planted_faults_are_found(monkeypatch, owner, name, wrong):
+    monkeypatch.setattr(owner, name, wrong(getattr(owner, name)))
+    assert not cn.check(problem()).passed
+
+
+def test_a_closed_form_that_is_one_per_cent_wrong_is_found(monkeypatch):
+    right = mixture.Machine.constant_expansion.func
+    monkeypatch.setattr(mixture.Machine.constant_expansion, "func", lambda self: 1.01 * right(self))
+    report = cn.check(cn.kernel_learning(KernelFamily.of_kernels(cloud(10), [kernels.gaussian(gamma=5.0)]), 0.3, 3.0))
+    assert any(row.source == "constant_scores" for row in report.rows if row.verdict == "fail")
