@@ -7,25 +7,18 @@ and the linear kernel have ways of their own; every other kernel is evaluated a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from convexnovelty.algorithms.box import Indices, extended
-from convexnovelty.errors import InputError
 from convexnovelty.kernels import Gaussian, Kernel, Linear, Precomputed
 from convexnovelty.validation import Array, symmetric
 
 __all__ = ["Gram", "Rows", "gram_of", "padded", "weighted_kernels"]
 
 BLOCK = 2**20  # kernel values held at once by kernels that are evaluated in blocks: 8 MB
-CHUNK = 2**14  # new points that are packed at a time
 PADDING = 16  # vectors are this multiple long: two registers of the widest processor
-THREADED = 10_000_000  # kernel values below which starting threads costs more than they save
-# Beyond this size of gamma |x - mean|^2 the product form of the Gaussian loses more than four digits of sixteen.
-SPREAD = 1e4
 
 
 @dataclass(frozen=True)
@@ -78,60 +71,6 @@ class Gram(ABC):
         slot = np.full(length, -1)
         slot[: self.size] = everything
         return Rows(np.zeros((1, 1, PADDING)), matrix, slot, np.zeros(1, dtype=np.intp))
-
-
-class GaussianGram(Gram):
-    """exp(-gamma |x - z|^2), evaluated in registers by the loops of ``_gaussian``."""
-
-    whole = 3000  # rows are evaluated on demand
-
-    def __init__(self, panels: Array, size: int, threads: int) -> None:
-        self.panels, self.size, self.threads = panels, size, threads
-
-    @classmethod
-    def of(cls, X: Array, gamma: float, threads: int) -> GaussianGram | None:
-        """The Gram matrix of the rows of X, or None where they are too far apart for the product form."""
-        panels = pack(X, X.mean(axis=0), gamma)
-        return cls(panels, len(X), threads) if _near(panels) else None
-
-    def diagonal(self) -> Array:
-        return np.ones(padded(self.size))
-
-    def accumulate(self, out: Array, columns: Indices, weights: Array) -> None:
-        from convexnovelty.algorithms import _gaussian
-
-        if columns.size:
-            sources = self._packed(columns, _gaussian.SOURCES, columns.size)
-            add_columns(self.panels, sources, weights, out, self.threads)
-
-    def block(self, points: Indices) -> Array:
-        from convexnovelty.algorithms import _gaussian
-
-        part = self.subset(points)
-        values = np.empty((points.size, padded(points.size)))
-        _gaussian.kernel_rows(part.panels, values)
-        return values[:, : points.size]
-
-    def subset(self, points: Indices) -> GaussianGram:
-        packed = self._packed(points, self.panels.shape[2], padded(points.size))
-        return GaussianGram(packed, points.size, self.threads)
-
-    def remoteness(self) -> Array:
-        return self.panels[:, -1].reshape(-1).copy()
-
-    def rows(self, room: Array) -> Rows:
-        length = padded(self.size)
-        capacity = max(2, min(self.size, room.size // length))
-        owner = np.full(capacity + 1, -1)
-        owner[capacity] = 0
-        return Rows(self.panels, room[: capacity * length].reshape(capacity, length), np.full(length, -1), owner)
-
-    def _packed(self, points: Indices, width: int, size: int) -> Array:
-        from convexnovelty.algorithms import _gaussian
-
-        out = np.empty((-(-size // width), self.panels.shape[1], width))
-        _gaussian.take(self.panels, points, width, out)
-        return out
 
 
 class LinearGram(Gram):
@@ -209,9 +148,10 @@ def gram_of(X: Array, kernel: Kernel, threads: int = 1) -> Gram:
     if isinstance(kernel, Linear):
         return LinearGram(X)
     if isinstance(kernel, Gaussian):
-        fast = GaussianGram.of(X, _number(kernel), threads)
-        if fast is not None:
-            return fast
+        # That module is a floor up, with the compiled loops: it is read when there is a use for it.
+        from convexnovelty.algorithms.gaussian_gram import gaussian_gram
+
+        return gaussian_gram(X, kernel, threads)
     return KernelGram(X, kernel)
 
 
@@ -219,77 +159,16 @@ def weighted_kernels(X: Array, kernel: Kernel, weights: Array, Z: Array, threads
     """sum_i weights_i k(x_i, z) for the rows of Z, shape (m,), a chunk of rows at a time."""
     if isinstance(kernel, Linear):
         return np.asarray(Z @ (X.T @ weights))
-    out = np.zeros(padded(len(Z)))
-    center = X.mean(axis=0) if len(X) else np.zeros(X.shape[1])
-    sources = _sources(X, kernel, center)
-    step = padded(CHUNK) if sources is not None else max(1, BLOCK // max(len(X), 1))
+    if isinstance(kernel, Gaussian) and len(X):
+        from convexnovelty.algorithms.gaussian_gram import gaussian_sums
+
+        return gaussian_sums(X, kernel, weights, Z, threads)
+    out = np.zeros(len(Z))
+    step = max(1, BLOCK // max(len(X), 1))
     for first in range(0, len(Z), step):
-        part = Z[first : first + step]
-        if isinstance(kernel, Gaussian) and sources is not None:
-            panels = pack(part, center, _number(kernel))
-            if _near(panels):
-                add_columns(panels, sources, weights, out[first : first + padded(len(part))], threads)
-                continue
-        out[first : first + len(part)] = kernel.evaluate(part, X) @ weights
-    return out[: len(Z)]
-
-
-def _sources(X: Array, kernel: Kernel, center: Array) -> Array | None:
-    """The points in panels of sources, if this kernel has a fast sum for them."""
-    if not isinstance(kernel, Gaussian) or not len(X):
-        return None
-    panels = pack(X, center, _number(kernel))
-    if not _near(panels):
-        return None
-    from convexnovelty.algorithms import _gaussian
-
-    sources = np.empty((-(-len(X) // _gaussian.SOURCES), panels.shape[1], _gaussian.SOURCES))
-    _gaussian.take(panels, np.arange(len(X)), _gaussian.SOURCES, sources)
-    return sources
-
-
-def _near(panels: Array) -> bool:
-    """Whether the packed points are close enough to one another for the product form of the Gaussian."""
-    return bool(-panels[:, -1].min() <= SPREAD * np.log2(np.e))
-
-
-def pack(X: Array, center: Array, gamma: float) -> Array:
-    """The rows of X about ``center``, in the panels of ``_gaussian`` and in the scale of a Gaussian kernel."""
-    from convexnovelty.algorithms import _gaussian
-
-    panels = np.empty((padded(len(X)) // _gaussian.WIDTH, X.shape[1] + 1, _gaussian.WIDTH))
-    # gamma |x - z|^2 log2(e) = |s x - s z|^2 / 2: the scale s makes the kernel a power of two.
-    _gaussian.pack(np.require(X, requirements=["C", "W"]), center, (2.0 * gamma * np.log2(np.e)) ** 0.5, panels)
-    return panels
-
-
-def add_columns(panels: Array, sources: Array, weights: Array, out: Array, threads: int) -> None:
-    """out += sum_j weights_j k(., z_j) over the panels, split between threads where that pays.
-
-    Each sum is formed in the same order whatever the number of threads, so that the result is the same to the last bit.
-    """
-    from convexnovelty.algorithms import _gaussian
-
-    filled = np.zeros(sources.shape[0] * _gaussian.SOURCES)
-    filled[: weights.size] = weights
-    end = panels.shape[0]
-    if threads == 1 or weights.size * out.size < THREADED:
-        _gaussian.accumulate(panels, sources, filled, out, 0, end)
-        return
-    edges = [end * part // threads for part in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        tasks = [
-            pool.submit(_gaussian.accumulate, panels, sources, filled, out, first, last)
-            for first, last in pairwise(edges)
-        ]
-        for task in tasks:
-            task.result()
-
-
-def _number(kernel: Gaussian) -> float:
-    if isinstance(kernel.gamma, str):
-        raise InputError(f"kernel: {kernel!r} was found; its gamma must be a number here, use kernel.fitted(points)")
-    return kernel.gamma
+        part = slice(first, first + step)
+        out[part] = kernel.evaluate(Z[part], X) @ weights
+    return out
 
 
 def _ones_beyond(values: Array) -> Array:

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import OneClassSVM
 
-from convexnovelty.algorithms import blocks, gram
+from convexnovelty.algorithms import blocks, gaussian_gram, gram
 from convexnovelty.algorithms.block_dual import decision, dual_path, kkt_violation, solve_dual
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.errors import IndefiniteError, InputError, SolverError
@@ -65,7 +65,7 @@ def programs(n, seed=1):
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_agrees_with_pair_steps_on_every_program(kernel, name, monkeypatch):
     # Working sets of 64 points, so that 700 points need many of them.
-    for kind in (gram.Gram, gram.GaussianGram):
+    for kind in (gram.Gram, gaussian_gram.GaussianGram):
         monkeypatch.setattr(kind, "whole", 100)
     monkeypatch.setattr(blocks, "WORKING_SET", 64)
     n = 700
@@ -222,7 +222,7 @@ def test_sorted_and_periodic_data_give_the_same_solution():
 
 
 def test_threads_and_repetition_do_not_change_a_bit(monkeypatch):
-    monkeypatch.setattr(gram, "THREADED", 1000)
+    monkeypatch.setattr(gaussian_gram, "THREADED", 1000)
     X = mixture(3500)
     results = [
         solve_dual(X, gaussian(gamma=0.5), outlier_fraction=0.2, tolerance=1e-6, threads=threads)
