@@ -67,7 +67,9 @@ def uncertainty_sets(
         boundary = np.vstack([boundary, boundary[:1]])  # where the worst member is not unique, an edge is the last line
         (line,) = ax.plot(*boundary.T, color=colour(position), linestyle=dashes(position), linewidth=1.8)
         if chosen is not None:
-            _supported(ax, chosen, *worst(chosen), kappa, colour(position))
+            touching, member = worst(chosen)
+            # Of several sets the members would hide each other: where they touch is enough.
+            _supported(ax, chosen, touching, member if len(recipes) == 1 else None, kappa, colour(position))
         if label:
             handles.append((line, label))
     moments = all(isinstance(recipe, MomentSet) for recipe in recipes.values())

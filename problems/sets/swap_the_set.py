@@ -34,7 +34,14 @@ import numpy as np
 
 import convexnovelty as cn
 from convexnovelty import plots
-from convexnovelty.uncertainty import Adversary, CovarianceSet, FrobeniusBall, MeanEllipsoid, as_moment_set
+from convexnovelty.uncertainty import (
+    Adversary,
+    CovarianceSet,
+    EntrywiseInterval,
+    FrobeniusBall,
+    MeanEllipsoid,
+    as_moment_set,
+)
 
 rng = np.random.default_rng(1)
 X = rng.multivariate_normal([4.0, 2.5], [[1.2, 0.4], [0.4, 0.5]], size=60)
@@ -150,6 +157,15 @@ CLAIMS += [
         kind="closed form",
         source="equation 14",
         because="the cosine is quadratic in the solver's error",
+    ),
+    cn.Claim(
+        "the library has my set under the name EntrywiseInterval, with a counterpart of its own",
+        solutions["my own"].objective,
+        cn.single_class_mpm(moments, confidence, EntrywiseInterval(0.3)).solve().objective,
+        tolerance=1e-6,
+        kind="closed form",
+        source="El Ghaoui, Oks and Oustry (2003)",
+        because="the accuracy of a semidefinite program",
     ),
     cn.Claim(
         "the counterpart derived from my membership is the formula",
