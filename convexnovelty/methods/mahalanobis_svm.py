@@ -219,7 +219,7 @@ def mahalanobis_svm(
     >>> problem = cn.mahalanobis_svm(features, 0.5, uncertainty=cn.uncertainty.FrobeniusBall(0.5))
     >>> solution = problem.solve()
     >>> round(solution.objective, 6), round(problem.set(radius=1.0).solve().objective, 6)
-    (-1.681818, -1.246154)
+    (-2.815789, -1.941176)
     """
     if form not in ("primal", "dual"):
         raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
