@@ -158,6 +158,10 @@ class _Program:
         slope = extended(self.linear / unit, length)
         start = None if previous is None else _continued(self.gram, scaled.extended(length), previous)
         state = minimise(self.gram, slope, scaled.extended(length), tolerance * diagonal, start, rounds)
+        if not np.isfinite(state.gradient).all():
+            raise InputError(
+                f"kernel: {self.kernel!r} has values that are not finite on these points; rescale the points"
+            )
         # Which bound a coordinate is at is read in the method's units, where bounds are met exactly, and written in the
         # caller's; products with the unit round.
         inner, slopes = state.b[:n], state.gradient[:n]

@@ -37,6 +37,7 @@ NEWTON = 3000  # free coordinates up to which a dense factorisation is made
 # is enough if pair steps have found the right ones.
 ROUGH, FINE, MANY = 1e-4, 1e-6, 100
 ROUNDING = 4e-15  # relative to the gradient: what its last bits may add up to
+REFRESHED = 10  # columns a support vector beyond which the gradient is evaluated anew at the end
 GOLDEN = 0.5 * 5.0**0.5 - 0.5
 
 
@@ -61,10 +62,14 @@ def minimise(
 
     Raises IndefiniteError, UnboundedError, and SolverError with the gap after so many ``rounds``.
     """
-    length = max(padded(gram.size), 2)
-    return _Solver(np.empty(CACHE if length > CACHE**0.5 else length**2), rounds).solve(
-        gram, linear, box, tolerance, start
-    )
+    solver = _Solver(np.empty(min(CACHE, padded(gram.size) ** 2)), rounds)
+    state = solver.solve(gram, linear, box, tolerance, start)
+    if state.columns > REFRESHED * np.count_nonzero(state.b):
+        # So many columns were added that their rounding may show; to evaluate the gradient anew costs little beside them.
+        state.gradient = linear.copy()
+        solver.add(gram, state, np.arange(state.b.size), state.b)
+        state = solver.solve(gram, linear, box, tolerance, state)
+    return state
 
 
 class _Solver:
@@ -80,13 +85,11 @@ class _Solver:
         if target > tolerance and box.free(state.b).size > MANY:
             target = max(tolerance, FINE)
             self.descend(gram, box, state, target)
-        while target > tolerance:
-            accuracy = max(tolerance, ROUNDING * float(np.abs(state.gradient).max()))
-            gap = self.finish(gram, box, state, accuracy)
-            if gap <= accuracy:
-                break
+        # No gap can be told from zero that is smaller than what the last bits of the gradient add up to.
+        tolerance = max(tolerance, ROUNDING * float(np.abs(state.gradient).max()))
+        while target > tolerance and self.finish(gram, box, state, tolerance) > tolerance:
             # The free set was not yet the right one: pair steps exchange its members, Newton steps do the rest.
-            target = max(tolerance, 0.1 * min(target, gap))
+            target = max(tolerance, 0.1 * min(target, kkt_gap(state.gradient, state.b, box)))
             self.descend(gram, box, state, target)
         return state
 

@@ -183,6 +183,12 @@ def test_ties_at_the_boundary_leave_no_outlier(X, fraction, kernel):
     assert (result.scores >= result.offset.used - 1e-12).all()
 
 
+def test_a_tolerance_below_rounding_is_met_as_far_as_rounding_goes():
+    X = mixture(3500)
+    result = solve_dual(X, gaussian(gamma=0.2), outlier_fraction=0.2, tolerance=1e-17, max_rounds=50)
+    assert result.violation <= 1e-14 * result.scores.max()
+
+
 def test_every_point_at_its_bound():
     X = mixture(1000)
     result = solve_dual(X, gaussian(gamma=0.1), outlier_fraction=1.0)
@@ -277,6 +283,22 @@ def test_indefinite_kernels_are_refused():
         solve_dual(mixture(2500), from_callable(lambda X, Z: -(X @ Z.T)), outlier_fraction=0.1)
     with pytest.raises(IndefiniteError, match="negative"):
         solve_dual(mixture(2500), from_callable(lambda X, Z: 1 + cdist(X, Z) ** 2), outlier_fraction=0.1)
+
+
+def test_kernel_values_beyond_float64_are_refused():
+    with pytest.raises(InputError, match="not finite"), np.errstate(over="ignore", invalid="ignore"):
+        solve_dual(1e200 * line4, polynomial(3), outlier_fraction=0.5)
+
+
+def test_many_rounds_end_with_a_fresh_gradient(monkeypatch):
+    monkeypatch.setattr(gaussian_gram.GaussianGram, "whole", 100)
+    monkeypatch.setattr(blocks, "WORKING_SET", 16)
+    monkeypatch.setattr(blocks, "LARGEST_SET", 16)
+    monkeypatch.setattr(blocks, "REFRESHED", 5)
+    X = mixture(600)
+    result = solve_dual(X, gaussian(gamma=1.0), outlier_fraction=0.2, tolerance=1e-3)
+    assert result.columns > 5 * result.support.size
+    assert kkt_violation(X, result, 1 / 120) == pytest.approx(result.violation, rel=1e-9)
 
 
 def test_stopping_early_is_an_error_with_the_gap():
