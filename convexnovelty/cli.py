@@ -31,7 +31,8 @@ def _parser() -> argparse.ArgumentParser:
         "worked problems in it instead: each is a Python file, and is RUN, in a process of its own.",
     )
     check.add_argument("folder", nargs="?", metavar="FOLDER", help="a folder of worked problems, or one of its files")
-    check.add_argument("--method", metavar="NAME", help="one method only")
+    check.add_argument("--method", metavar="NAME", help="one method only, with every set that it takes")
+    check.add_argument("--full", action="store_true", help="try every set in every method that takes it (minutes)")
     check.add_argument("--solver", metavar="NAME", default=None, help="solver to use (default: Clarabel)")
     check.add_argument(
         "--tolerance", type=float, metavar="T", help="relative tolerance of objectives, in place of each step's own"
@@ -100,7 +101,7 @@ def _check(arguments: argparse.Namespace) -> int:
     if arguments.folder is not None:
         from convexnovelty.checking.problems import check_problems
 
-        report = check_problems(Path(arguments.folder), progress=_progress())
+        report = check_problems(Path(arguments.folder), solver=arguments.solver, progress=_progress())
     else:
         from convexnovelty.checking import check
 
@@ -109,6 +110,7 @@ def _check(arguments: argparse.Namespace) -> int:
                 arguments.method,
                 solver=arguments.solver,
                 tolerance=arguments.tolerance,
+                full=arguments.full,
                 executor=executor,
                 progress=_progress(),
             )

@@ -160,6 +160,8 @@ class Method:
     summary : one sentence.
     takes : the family of uncertainty sets that the method's factory accepts ("moments", "covariance", "points") or None.
     letters : the sections of the list of methods that this file covers, for the table in the tests.
+    showcase : whether a check of the whole catalogue tries every set of the family in this method; in the others the
+        sets are tried when the method is checked by its name, or all are asked for.
     """
 
     def __init__(
@@ -171,6 +173,7 @@ class Method:
         summary: str,
         takes: str | None = None,
         letters: tuple[str, ...] = (),
+        showcase: bool = False,
     ) -> None:
         self.name = name
         self.title = title
@@ -178,6 +181,7 @@ class Method:
         self.summary = summary
         self.takes = takes
         self.letters = letters
+        self.showcase = showcase
         self.nodes: dict[str, Node] = {}
         self.steps: list[Step] = []
         self.properties: list[Property] = []

@@ -35,13 +35,16 @@ class Piece:
         return f"{self.method or 'uncertainty sets'}: {self.set_name or self.index}"
 
 
-def pieces(method: str | None = None) -> list[Piece]:
-    """All pieces of one method, or of everything: instances, sets in methods, and the contracts of sets."""
+def pieces(method: str | None = None, *, full: bool = False) -> list[Piece]:
+    """The pieces of one method, or of the catalogue: instances, sets in methods, and the contracts of sets.
+
+    A set is tried in the methods that show their family, and with ``full`` in every method that takes it.
+    """
     found: list[Piece] = []
     chosen = derivation.methods().values() if method is None else [derivation.method(method)]
     for owner in chosen:
         found += [Piece("instance", owner.name, i) for i in range(len(owner.instance_names()))]
-        if owner.takes is not None:
+        if owner.takes is not None and (owner.showcase or full or method is not None):
             found += [Piece("set in method", owner.name, i, name) for name, i in _examples(owner.takes)]
     if method is None:
         found += [Piece("contract", "", i, name) for family in ("moments", "points") for name, i in _examples(family)]

@@ -19,7 +19,7 @@ import numpy as np
 from convexnovelty import derivation, solvers
 from convexnovelty.checking.report import Report, Row
 from convexnovelty.declare import Claim, Instance, Method, Node, Step, call
-from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.errors import ConvexNoveltyError, InfeasibleError, InputError
 from convexnovelty.formulation import Formulation, Solution
 
 __all__ = ["Standard", "check", "check_instance", "claim_row", "probe_points", "report_of_claims", "standard_of"]
@@ -39,6 +39,7 @@ class _Answer:
     seconds: float = 0.0
     refusal: str = ""
     error: str = ""
+    infeasible: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def check(
     *,
     solver: str | None = None,
     tolerance: float | None = None,
+    full: bool = False,
     executor: Executor | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Report:
@@ -83,6 +85,7 @@ def check(
         contract of every set.
     solver : name of the solver; Clarabel by default.
     tolerance : relative tolerance of objectives, in place of each step's own; never below the solver's accuracy.
+    full : try every set in every method that takes it; by default in one method of each family.
     executor : runs the catalogue's pieces, a ``concurrent.futures`` executor of any kind; in this process by default.
     progress : called with the name of each instance before it is checked.
 
@@ -95,7 +98,7 @@ def check(
     profile = solvers.profile(solver)
     began = time.perf_counter()
     if subject is None or isinstance(subject, str):
-        rows = run_pieces(pieces(subject), profile.name, tolerance, executor=executor, progress=progress)
+        rows = run_pieces(pieces(subject, full=full), profile.name, tolerance, executor=executor, progress=progress)
     else:
         owner, instance = _subject(subject)
         rows = check_instance(owner, instance, standard_of(profile, tolerance))
@@ -172,7 +175,12 @@ def _answer(node: Node, instance: Instance, solver: str) -> _Answer:
         formulation = made if isinstance(made, Formulation) else None
         solution = made.solve(solver) if isinstance(made, Formulation) else made
     except ConvexNoveltyError as error:
-        return _Answer(node, seconds=time.perf_counter() - began, error=f"{type(error).__name__}: {error}")
+        return _Answer(
+            node,
+            seconds=time.perf_counter() - began,
+            error=f"{type(error).__name__}: {error}",
+            infeasible=isinstance(error, InfeasibleError),
+        )
     return _Answer(node, solution, formulation, time.perf_counter() - began)
 
 
@@ -194,6 +202,8 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
     refusal = (call(step.condition, instance.arguments) if step.condition else None) or source.refusal or target.refusal
     if refusal:
         return Row(**base, verdict="not checked", reason=refusal)
+    if source.infeasible and target.infeasible:
+        return Row(**base, verdict="not checked", reason=f"both ends are infeasible: {target.error}")
     if source.solution is None or target.solution is None:
         return Row(**base, verdict="fail", reason="; ".join(filter(None, (source.error, target.error))))
     try:

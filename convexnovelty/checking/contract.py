@@ -206,7 +206,9 @@ def _at(centred: UncertaintySet, a: Array) -> dict[str, float]:
     evaluate = _evaluator(centred)
     derived = evaluate(a, "derived")
     worst = Adversary(centred)(a, KAPPA)
-    scale = max(abs(derived), abs(worst.value), 1e-12)
+    # A worst case of zero has no digits of its own: the size of the members gives the unit.
+    size = float(np.linalg.norm(worst.member)) if centred.family == "points" else float(centred.unit)  # type: ignore[attr-defined]
+    scale = max(abs(derived), abs(worst.value), 1e-3 * float(np.linalg.norm(a)) * size, 1e-300)
     try:
         closed = evaluate(a, "closed")
     except ConvexNoveltyError:

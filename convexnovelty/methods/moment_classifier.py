@@ -832,6 +832,7 @@ def _soft_planes(
             "variance": variance,
         }
 
+    start = rows.mean(axis=0) / frame.unit
     found = cutting_planes(
         cp.square(u) + price * cp.sum(xi),
         {"w": frame.w},
@@ -841,7 +842,8 @@ def _soft_planes(
         ],
         repair,
         constraints=[margin - e >= 1 - xi, *more],
-        seeds=[[(moments.mean, moments.covariance)], [moments.mean]],
+        # The nominal moments need not be a member (a factor model of the covariance is not): the first cuts are.
+        seeds=[[adversary.deviation(start).member], [reach(start)[1]]],
         tolerance=1e-8,
     )
     values = found.values

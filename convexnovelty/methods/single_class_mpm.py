@@ -42,6 +42,7 @@ METHOD = Method(
     source="Lanckriet, El Ghaoui and Jordan (2003)",
     summary="The half-space farthest from the origin that holds a given share of every distribution with these moments.",
     takes="moments",
+    showcase=True,
     letters=("A1", "B1", "B2", "B3", "B4", "C2", "C3"),
 )
 
@@ -413,7 +414,8 @@ def semi_infinite(
             return None
         return adversary.deviation(values["a"]).value / -loss, {"a": values["a"] / -loss}
 
-    nominal = (moments.mean, moments.covariance)
+    # The nominal moments need not be a member (a factor model of the covariance is not): the first cut is one.
+    first = adversary(-moments.mean / moments.unit**2, kappa).member
     try:
         found = cutting_planes(
             u,
@@ -424,7 +426,7 @@ def semi_infinite(
             ],
             repair,
             constraints=[u >= 0],
-            seeds=[[nominal], [nominal]],
+            seeds=[[first], [first]],
             tolerance=1e-9,
         )
     except InfeasibleError as error:

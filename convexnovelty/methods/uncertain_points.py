@@ -39,6 +39,7 @@ METHOD = Method(
     source="Schölkopf and Smola (2001), chapter 8",
     summary="The one-class machine on points of which each may lie anywhere in a set around where it was seen.",
     takes="points",
+    showcase=True,
     letters=("D4",),
 )
 

@@ -36,22 +36,23 @@ class MomentHull(MomentSet):
     source = "derived by exchanging the maximum over the hull with the minimum over the multiplier (Sion)"
 
     def __init__(self, pairs: Sequence[tuple[Any, Any]]) -> None:
-        self.pairs = [
-            (vector(m, f"pairs[{i}][0]"), symmetric(S, f"pairs[{i}][1]")) for i, (m, S) in enumerate(pairs)
-        ]
+        self.pairs = [(vector(m, f"pairs[{i}][0]"), symmetric(S, f"pairs[{i}][1]")) for i, (m, S) in enumerate(pairs)]
         if len({n for m, S in self.pairs for n in (m.size, *S.shape)}) != 1:
             raise InputError("pairs: means and covariances are not all of one dimension, or there are none")
         for i, (_, S) in enumerate(self.pairs):
             least = float(np.linalg.eigvalsh(S)[0])
             if least < -1e-10 * float(np.abs(S).max()):
-                raise IndefiniteError(f"pairs[{i}]: the covariance has the eigenvalue {least:.6g}; give covariances", least)
+                raise IndefiniteError(
+                    f"pairs[{i}]: the covariance has the eigenvalue {least:.6g}; give covariances", least
+                )
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """A pair with a far mean, and one with a large covariance."""
         rng = np.random.default_rng(11)
         roots = [rng.standard_normal((dimension, dimension)) for _ in range(3)]
-        means = [np.ones(dimension), np.zeros(dimension), rng.standard_normal(dimension)]
+        away = 4.0 * (-1.0) ** np.arange(dimension)
+        means = [away + 1.0, away, away + rng.standard_normal(dimension)]
         scales = [0.1, 1.0, 0.5]
         return [cls([(m, c * B @ B.T) for m, c, B in zip(means, scales, roots, strict=True)])]
 
