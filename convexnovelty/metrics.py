@@ -18,7 +18,8 @@ from convexnovelty.errors import InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Quantity
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty import CovarianceSet, ExactCovariance, evaluate_deviation
+from convexnovelty.uncertainty import CovarianceSet, evaluate_deviation
+from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.validation import Array, integer, nonnegative
 
 __all__ = ["Posed", "Sample", "Whitened", "whitened"]

@@ -25,7 +25,7 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, 
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.modelling import quantile_interval
 from convexnovelty.regions import Guarantee, HalfSpace
-from convexnovelty.uncertainty import FrobeniusBall
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, fraction, nonnegative
 
 METHOD = Method(
@@ -105,21 +105,23 @@ class _Units:
         return cls(f, score, max(1.0, C, objective if score == 1 else 1.0), objective)
 
 
-def _numbers(nu: Any, C: Any, c: Any = None) -> dict[str, Tunable]:
-    """What can be changed in a compiled program. Without a price the largest score is no part of the program: it could
-    be anything, and interior-point methods lose digits on what may be anything."""
+def _numbers(nu: Any, C: Any, c: Any = 0.0) -> dict[str, Tunable]:
+    """What can be changed in a compiled program.
+
+    Without a price the largest score is no part of the program, nor the mean score without a covariance: they could be
+    anything, and interior-point methods lose digits on what may be anything.
+    """
     found = {"outlier_fraction": Tunable("outlier_fraction", nu, _share)}
-    if nonnegative(C, "scale_penalty") > 0:
-        found["scale_penalty"] = Tunable("scale_penalty", C, nonnegative)
-    if c is not None:
-        found["covariance_weight"] = Tunable("covariance_weight", c, nonnegative)
+    for name, value in (("scale_penalty", C), ("covariance_weight", c)):
+        if nonnegative(value, name) > 0:
+            found[name] = Tunable(name, value, nonnegative)
     return found
 
 
 def _limits(
     n: int, numbers: dict[str, Tunable], unit: _Units, scores: Any
 ) -> tuple[Any, list[Any], dict[str, Quantity]]:
-    """Slacks, offset and largest score of a program in scores: their cost, what holds of them, and their letters."""
+    """Slacks, offset, largest and mean score of a program in scores: their cost, what holds of them, their letters."""
     size = unit.score / unit.objective
     xi, rho = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho")
     price = numbers["outlier_fraction"].parameter(lambda nu: size / (nu * n), nonneg=True)
@@ -129,6 +131,11 @@ def _limits(
         R = cp.Variable(name="R")
         cost = cost + numbers["scale_penalty"].parameter(lambda C: size * C, nonneg=True) * R
         held, letters = [*held, scores <= R], {**letters, "R": Quantity(R, unit.score)}
+    if "covariance_weight" in numbers:
+        # s'Hs is the least sum of squares about a number, which keeps the program sparse.
+        mean = cp.Variable(name="mean")
+        weight = numbers["covariance_weight"].parameter(lambda c: size * unit.score * c / 2, nonneg=True)
+        cost, letters = cost + weight * cp.sum_squares(scores - mean), {**letters, "mean": Quantity(mean, unit.score)}
     return cost, held, letters
 
 
@@ -175,7 +182,8 @@ def kernel_learning(
 
     Returns
     -------
-    A formulation whose numbers can all be set without compiling again (in the dual form with a covariance, c apart).
+    A formulation whose numbers can be set without compiling again, except to and from a C or c of zero (and c in the
+    dual form).
     ``solution.values["mu"]`` are the weights. New points are scored by ``KernelFamily.of(...).coordinates(Z)`` and the
     region, or by ``KernelFamily.of(...).cross_gram(Z, mu) @ gamma``, which is the same.
 
@@ -205,14 +213,12 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
     """The program in scores; ``weigh`` poses the sum of |c_k|^2 / mu_k and says how the weights are read."""
     numbers = _numbers(machine.nu, machine.penalty, machine.weight)
     family, n, unit = machine.family, machine.family.n, _Units.of(machine)
-    size = unit.score / unit.objective
-    weight = numbers["covariance_weight"].parameter(lambda c: size * unit.score * c / 2, nonneg=True)
     s = cp.Variable(n, name="s")
     cost, limits, letters = _limits(n, numbers, unit, s)
     parts = [cp.Variable(factor.shape[1]) for factor in family.factors]
     tie = sum(factor / unit.feature @ c for factor, c in zip(family.factors, parts, strict=True)) == s
     length, held, quantities, read_weights = weigh(parts)
-    spread, squared = cp.sum_squares(s - cp.sum(s) / n), (unit.score / unit.feature) ** 2
+    squared = (unit.score / unit.feature) ** 2
 
     def read(values: Any) -> Reading:
         normal = np.concatenate([np.asarray(c.value) for c in parts]) * unit.score / unit.feature
@@ -221,7 +227,7 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
         return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=read_weights())
 
     return Formulation(
-        cp.Problem(cp.Minimize(squared / unit.objective * length / 2 + weight * spread + cost), [tie, *limits, *held]),
+        cp.Problem(cp.Minimize(squared / unit.objective * length / 2 + cost), [tie, *limits, *held]),
         {
             "s": Quantity(s, unit.score),
             **letters,
@@ -375,12 +381,9 @@ def modified_primal(
         raise InputError(f"features_or_grams: {refusal}; use the program 'socp'")
     numbers = _numbers(machine.nu, machine.penalty, machine.weight)
     family, n, unit = machine.family, machine.family.n, _Units.of(machine)
-    size = unit.score / unit.objective
     rows = family.factors[0] / unit.feature
     w = cp.Variable(rows.shape[1], name="w")
-    weight = numbers["covariance_weight"].parameter(lambda c: size * unit.score * c / 2, nonneg=True)
     squared = unit.score**2 / (unit.objective * unit.feature**2) * cp.sum_squares(w) / 2
-    squared = squared + weight * cp.sum_squares((rows - rows.mean(axis=0)) @ w)
     cost, limits, letters = _limits(n, numbers, unit, rows @ w)
     return Formulation(
         cp.Problem(cp.Minimize(squared + cost), limits),
@@ -521,7 +524,9 @@ def semi_infinite_lp(
 # -- the arrows --------------------------------------------------------------------------------------------------------
 
 
-def _to_scores(solution: Solution, features_or_grams: Kernels, scale_penalty: float) -> dict[str, Any]:
+def _to_scores(
+    solution: Solution, features_or_grams: Kernels, scale_penalty: float, covariance_weight: float = 0.0
+) -> dict[str, Any]:
     """Plane and weights of any solution, as the second-order cone program has them."""
     family, region, mu = KernelFamily.of(features_or_grams), solution.region, np.asarray(solution.values["mu"])
     if not isinstance(region, HalfSpace):
@@ -530,22 +535,27 @@ def _to_scores(solution: Solution, features_or_grams: Kernels, scale_penalty: fl
     parts = [region.normal[block] for block in family.blocks]
     mu = np.maximum(mu, 1e-12)  # a weight of zero goes with a part of zero, but not in rounding
     tau = np.array([c @ c / m for c, m in zip(parts, mu, strict=True)])
-    found = {"s": s, "mu": mu, "tau": tau, **_limits_of(s, rho, scale_penalty)}
+    found = {"s": s, "mu": mu, "tau": tau, **_limits_of(s, rho, scale_penalty, covariance_weight)}
     return {**found, **{f"c_{k}": c for k, c in enumerate(parts)}}
 
 
-def _limits_of(s: Array, rho: float, scale_penalty: float) -> dict[str, Any]:
-    """Offset, slacks and largest score, which is a letter only where it has a price."""
+def _limits_of(s: Array, rho: float, scale_penalty: float, covariance_weight: float) -> dict[str, Any]:
+    """Offset, slacks, and the largest and the mean score where they are letters."""
     found = {"rho": rho, "xi": np.maximum(rho - s, 0.0)}
-    return {**found, "R": float(s.max())} if scale_penalty > 0 else found
+    if scale_penalty > 0:
+        found["R"] = float(s.max())
+    return {**found, "mean": float(s.mean())} if covariance_weight > 0 else found
 
 
-def _to_primal(solution: Solution, features_or_grams: Kernels, scale_penalty: float) -> dict[str, Any]:
+def _to_primal(
+    solution: Solution, features_or_grams: Kernels, scale_penalty: float, covariance_weight: float = 0.0
+) -> dict[str, Any]:
     """The plane of a solution with one kernel."""
     family, region = KernelFamily.of(features_or_grams), solution.region
     if not isinstance(region, HalfSpace):
         return {}
-    return {"w": region.normal, **_limits_of(family.training @ region.normal, region.offset, scale_penalty)}
+    s = family.training @ region.normal
+    return {"w": region.normal, **_limits_of(s, region.offset, scale_penalty, covariance_weight)}
 
 
 def _to_multipliers(solution: Solution, scale_penalty: float) -> dict[str, Any]:
@@ -637,7 +647,7 @@ def _modified(
     covariance_weight: float = 0.0,
     uncertainty: Any = None,
 ) -> str | None:
-    if uncertainty != FrobeniusBall(1.0) and not (isinstance(uncertainty, FrobeniusBall) and uncertainty.radius == 1):
+    if not isinstance(uncertainty, FrobeniusBall) or uncertainty.radius != 1:
         return "the instance does not state the plain machine's set, a Frobenius ball of radius 1"
     if scale_penalty > 0 or _several(features_or_grams) is not None:
         return "only with one kernel and a free scale the machine may be the plain one"

@@ -28,7 +28,9 @@ from convexnovelty.metrics import Sample, Whitened, whitened
 from convexnovelty.modelling import gram_form, quantile_interval
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace
-from convexnovelty.uncertainty import Adversary, CovarianceSet, FrobeniusBall, LoewnerInterval, worst_deviation
+from convexnovelty.uncertainty import Adversary, CovarianceSet, worst_deviation
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
+from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
 from convexnovelty.validation import Array, fraction
 
 METHOD = Method(
