@@ -34,9 +34,12 @@ class Frame:
     @classmethod
     def of(cls, moments: Moments, *, rotate: bool, spread: float = 0.0) -> Frame:
         """The frame for nominal moments; ``spread`` is a variance that the uncertainty adds in every direction."""
-        axes = moments.eigen[1] if rotate else None
+        axes = _all_axes(moments) if rotate else None
         posed = moments.rotated(axes) if axes is not None else moments
-        variances = np.asarray(moments.eigen[0] if rotate else np.diag(moments.covariance), dtype=float)
+        variances = np.array(moments.variances)
+        if rotate:
+            found = moments.eigen[0]
+            variances = np.append(found, np.zeros(moments.dimension - found.size))
         floor = (FLOOR * moments.unit) ** 2
         return cls(posed, axes, 1 / np.sqrt(np.maximum(variances, 0.0) + spread + floor))
 
@@ -50,3 +53,13 @@ class Frame:
     def posed(self, direction: Quantity) -> cp.Expression:
         """The direction in the frame's own axes, as the sets see it."""
         return cp.multiply(self.scales, direction.variable)
+
+
+def _all_axes(moments: Moments) -> Array:
+    """The principal axes, of shape (p, p): those without nominal variance too, in which the mean and the set may reach."""
+    principal = moments.eigen[1]
+    if principal.shape[1] == moments.dimension:
+        return principal
+    # The left singular vectors of the axes themselves complete them to a basis.
+    rest = np.linalg.svd(principal, full_matrices=True)[0][:, principal.shape[1] :]
+    return np.hstack([principal, rest])
