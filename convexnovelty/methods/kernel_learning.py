@@ -799,7 +799,7 @@ def single() -> Instance:
 def constant() -> Instance:
     """A price of the largest score that presses all scores onto 1."""
     data = datasets.blob(n=30)
-    return _instance("blob, one kernel, constant scores", _gaussians(data.nominal, (20.0,)), data.novel, 0.2, 6.0, 0.1)
+    return _instance("blob, one kernel, constant scores", _gaussians(data.nominal, (160.0,)), data.novel, 0.2, 6.0, 0.1)
 
 
 @METHOD.instance("blob, one kernel, free scale")

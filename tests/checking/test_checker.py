@@ -74,7 +74,11 @@ def test_planted_fault_in_an_objective_map(method, index):
     step = derivation.method(method).steps[index]
 
     def spoiled(value, **arguments):
-        return 1.01 * checker.call(step.objective, arguments, value)
+        right = checker.call(step.objective, arguments, value)
+        if step.relation == "=":
+            return 1.01 * right
+        # A bound has room, so that it takes a fault larger than the room to break it.
+        return right + (1.0 if step.relation == "<=" else -1.0) * (10 * abs(right) + 10)
 
     assert _fails_somewhere(method, [dataclasses.replace(step, objective=spoiled)])
 
@@ -95,7 +99,13 @@ def test_planted_fault_in_a_value_map(method, index):
     [(m, i) for m in METHODS for i, s in enumerate(derivation.method(m).steps) if not isinstance(s.decision, str)],
 )
 def test_planted_fault_in_a_decision_factor(method, index):
-    step = derivation.method(method).steps[index]
+    owner = derivation.method(method)
+    step = owner.steps[index]
+    rows = [row for instance in owner.instances() for row in check_instance(owner, instance, STANDARD, [step])]
+    assert any(row.verdict == "pass" for row in rows), f"no instance checks the step: {[row.reason for row in rows]}"
+    if all(math.isnan(row.decision_gap) for row in rows):
+        assert step.decision == 1.0, "a factor is declared, but the ends have no regions to compare"
+        return
 
     def spoiled(**arguments):
         return 1.01 * (checker.call(step.decision, arguments) if callable(step.decision) else step.decision)
@@ -118,7 +128,7 @@ def _counterparts() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "closed"), _counterparts())
 def test_planted_fault_in_a_counterpart(name, closed, monkeypatch):
     from convexnovelty.checking.contract import check_set
-    from convexnovelty.uncertainty import Counterpart, as_counterpart
+    from convexnovelty.uncertainty import Counterpart
 
     kind = cn.uncertainty.catalogue()[name]
     original = getattr(kind, closed)
@@ -127,8 +137,7 @@ def test_planted_fault_in_a_counterpart(name, closed, monkeypatch):
         made = original(self, *arguments)
         if made is None:
             return None
-        made = as_counterpart(made)
-        return Counterpart(1.01 * made.value, made.constraints)
+        return Counterpart(1.01 * made.value, made.constraints) if isinstance(made, Counterpart) else 1.01 * made
 
     example = next(e for e in kind.examples())
     assert all(row.verdict == "pass" for row in check_set(example))
