@@ -23,6 +23,7 @@ DEFAULT_SOLVER = "CLARABEL"
 # Order of a semidefinite cone beyond which a first-order method is asked first: an interior-point method factorises a
 # matrix whose order grows with the square of it.
 LARGE_SEMIDEFINITE = 50
+UNKNOWN_ACCURACY = 1e-4  # what is expected of a solver that the table does not know
 
 Options = Mapping[str, Any]
 Licence = Literal["permissive", "GPL", "commercial", "unknown"]
@@ -198,7 +199,7 @@ def profile(name: str | None = None) -> SolverProfile:
     installed = cp.installed_solvers()
     if key not in installed:
         raise InputError(f"solver: {name!r} is not installed; installed are {', '.join(sorted(installed))}")
-    return _PROFILES.get(key, SolverProfile(key, ({},), 1e-4))
+    return _PROFILES.get(key, SolverProfile(key, ({},), UNKNOWN_ACCURACY))
 
 
 def check_options(row: SolverProfile, options: Options) -> None:

@@ -30,6 +30,10 @@ def repaired(matrix: sp.csr_array, right: Ball, point: Array, room: Array) -> Ba
     point : approximate solution; entries without room keep exactly their value.
     room : how far each entry may move, in its own unit: zero for never, infinite for a free variable.
     """
+    # An equation of entries that are all held at zero says 0 = 0.
+    alive = (abs(matrix) @ ((room > 0) | (point != 0)).astype(float) > 0) | (right.mid != 0) | (right.rad != 0)
+    if not np.all(alive):
+        matrix, right = sp.csr_array(matrix[alive]), right[alive]
     columns = sp.csc_array(matrix)
     ball = Ball.exact(point)
     if matrix.shape[0] == 0:
