@@ -11,7 +11,6 @@ program; in a joint set of means and covariances the worst pair changes with :ma
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +18,23 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from convexnovelty import solvers
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.level_search import crossing
+from convexnovelty.conic import ConicProgram
 from convexnovelty.moments import Moments
 from convexnovelty.tails import Tail
-from convexnovelty.uncertainty import Adversary, Exact, ExactCovariance, ExactMean, MomentSet, Product, as_moment_set
+from convexnovelty.uncertainty import (
+    Adversary,
+    Counterpart,
+    Exact,
+    ExactCovariance,
+    ExactMean,
+    MomentSet,
+    Product,
+    as_moment_set,
+    support,
+    worst_loss,
+)
 from convexnovelty.validation import Array
 
 __all__ = [
@@ -36,6 +46,7 @@ __all__ = [
     "multiplier",
     "not_needed",
     "not_small",
+    "reach_of",
     "reference",
 ]
 
@@ -110,6 +121,13 @@ def family(tail: Tail, nominal: bool, name: str) -> str:
     )
 
 
+def reach_of(uncertainty: MomentSet, direction: Any) -> Counterpart:
+    """The counterpart of the farthest mean along a direction, whatever the covariance beside it."""
+    if isinstance(uncertainty, Product) and not uncertainty.means.uses_covariance:
+        return support(uncertainty.means, direction)
+    return worst_loss(uncertainty, direction, 0.0)
+
+
 def adversary_of(uncertainty: Any, moments: Moments) -> Adversary:
     """The adversary of a set around moments, compiled once for as long as the moments live."""
     made = _ADVERSARIES.setdefault(moments, {})
@@ -139,14 +157,9 @@ def _holds(recipe: MomentSet, moments: Moments) -> bool:
     if not any(constraint.variables() for constraint in constraints):
         slack = 1e-7 * max(moments.unit, moments.unit**2)
         return all(float(np.max(constraint.violation(), initial=0.0)) <= slack for constraint in constraints)
-    problem = cp.Problem(cp.Minimize(0), constraints)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a member on the boundary leaves the feasible set no inside
-            problem.solve(solver=solvers.DEFAULT_SOLVER)
-    except cp.SolverError:
-        return False
-    return problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
+    program, _ = ConicProgram.from_problem(cp.Problem(cp.Minimize(0), constraints)).equilibrated()
+    # A member on the boundary leaves the feasible set no inside, of which only a certificate of the contrary counts.
+    return program.solve(max_iter=100).status != "PrimalInfeasible"
 
 
 def not_small(moments: Moments) -> str | None:

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from convexnovelty.cones import Cones
 from convexnovelty.conic import ConicProgram
-from convexnovelty.errors import SolverError
+from convexnovelty.errors import InfeasibleError, SolverError
 from convexnovelty.validation import Array
 
 __all__ = ["KappaPlanes", "Side", "largest_kappa"]
@@ -82,6 +82,7 @@ def largest_kappa(
 
     Raises
     ------
+    InfeasibleError : no direction meets the normalisation.
     SolverError : the bounds did not meet in the given number of rounds, or a master program was not solved.
     """
     norm = (np.zeros((0, axes.shape[0])) if equal is None else equal[None, :]) @ axes
@@ -192,6 +193,8 @@ class _Master:
         for tolerance in (1e-10, 1e-9, 1e-8):
             found = program.solve(tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance, max_iter=200)
             status = found.status
+            if status == "PrimalInfeasible":
+                raise InfeasibleError("cutting planes: no direction meets the normalisation", status)
             # Cuts that nearly coincide, as they do at the end, cost the solver digits: what it has is measured here.
             if status == "Solved" or program.residuals(found.x, found.z).worst <= ACCURATE:
                 return found.x

@@ -27,6 +27,7 @@ from convexnovelty.chance import (
     multiplier,
     not_needed,
     not_small,
+    reach_of,
     reference,
 )
 from convexnovelty.declare import Claim, Instance, Method
@@ -46,7 +47,6 @@ from convexnovelty.uncertainty import (
     Product,
     UncertaintySet,
     as_counterpart,
-    support,
     worst_deviation,
     worst_loss,
 )
@@ -318,7 +318,7 @@ def socp(
         )
         constraints += [spread.value <= u[i], *spread.constraints]
         if multiplier(recipe, moments) is None:
-            reach = support(part.means, direction)  # type: ignore[attr-defined]
+            reach = reach_of(part, direction)
             moved[f"e_{'xy'[i]}"] = e = cp.Variable(name=f"e_{'xy'[i]}")
             # The large terms of both means cancel in the coefficients, before a solver sees them.
             constraints += [frame.unit * (reach.value - moments.mean @ direction) <= e, *reach.constraints]

@@ -1,0 +1,498 @@
+"""The two-class machine: brute force over directions, the paper's robust bound, units, and distributions that attain it."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import ortho_group
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+import convexnovelty as cn
+from convexnovelty import kernels, tails
+from convexnovelty import uncertainty as sets
+from convexnovelty.errors import InfeasibleError, InputError
+from convexnovelty.methods import two_class_mpm as module
+
+
+class Gelbrich(sets.MomentSet):
+    """A joint set of which kappa is no factor: f = m0'a + kappa sqrt(a'Sa) + r sqrt(1 + kappa^2) |a|."""
+
+    def membership(self, m, S):
+        cross = cp.Variable((self.dimension, self.dimension))
+        linked = cp.bmat([[S, cross], [cross.T, self.center_covariance]])
+        spread = cp.trace(S + self.center_covariance - 2 * cross)
+        return [linked >> 0, cp.sum_squares(m - self.center_mean) + spread <= self.radius**2]
+
+    def worst_loss(self, a, kappa):
+        u = cp.Variable()
+        value = self.center_mean @ a + kappa * cp.norm(self.factor @ a) + cp.norm(cp.hstack([u, kappa * u]))
+        return sets.Counterpart(value, [cp.norm(self.tuned("radius") * a) <= u])
+
+
+def pair_of_moments(p=3, seed=0, distance=3.0):
+    rng = np.random.default_rng(seed)
+    A, B = rng.standard_normal((2, p, p + 2))
+    direction = rng.standard_normal(p)
+    x = cn.Moments(distance * direction, A @ A.T / p)
+    return x, cn.Moments(-distance * direction + 0.3, B @ B.T / p)
+
+
+def plane(count=200_001):
+    angle = np.linspace(0.0, 2 * np.pi, count)
+    return np.stack([np.cos(angle), np.sin(angle)])
+
+
+def deviations(covariance, a):
+    return np.sqrt(np.einsum("in,ij,jn->n", a, covariance, a))
+
+
+def largest_kappa(x, y, nu=(0.0, 0.0), rho=(0.0, 0.0), reach=0.0):
+    """By trying every direction of the plane; ``reach`` is the length by which each class's mean may come nearer."""
+    a = plane()
+    dx, dy = deviations(x.covariance + rho[0] * np.eye(2), a), deviations(y.covariance + rho[1] * np.eye(2), a)
+    return float((((x.mean - y.mean) @ a - nu[0] * dx - nu[1] * dy - 2 * reach) / (dx + dy)).max())
+
+
+def test_the_checker_is_green():
+    report = cn.check("two_class_mpm")
+    assert report.passed, report.table()
+    assert {row.source for row in report.rows if row.verdict == "pass"} >= set(module.METHOD.nodes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_direction_of_the_plane(seed):
+    x, y = pair_of_moments(2, seed)
+    solution = cn.two_class_mpm(x, y).solve()
+    assert 1 / solution.objective == pytest.approx(largest_kappa(x, y), rel=1e-7)
+    assert module.scalar_root(x, y).objective == pytest.approx(solution.objective, rel=1e-8)
+    a, b = solution.region.normal, solution.region.offset
+    assert a @ (x.mean - y.mean) == pytest.approx(1.0, abs=1e-8)
+    for moments, sign in ((x, 1.0), (y, -1.0)):
+        reached = sign * (a @ moments.mean - b) / math.sqrt(a @ moments.covariance @ a)
+        assert reached == pytest.approx(solution.values["kappa"], rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [1, 4, 25])
+def test_equation_3_written_by_hand(p):
+    x, y = pair_of_moments(p, 5)
+    a = cp.Variable(p)
+    roots = [np.linalg.cholesky(part.covariance).T for part in (x, y)]
+    problem = cp.Problem(cp.Minimize(cp.norm(roots[0] @ a) + cp.norm(roots[1] @ a)), [a @ (x.mean - y.mean) == 1])
+    problem.solve(solver="CLARABEL", tol_gap_rel=1e-9, tol_gap_abs=1e-9, tol_feas=1e-9)
+    assert cn.two_class_mpm(x, y).solve().objective == pytest.approx(problem.value, rel=1e-7)
+    assert module.scalar_root(x, y).objective == pytest.approx(problem.value, rel=1e-7)
+
+
+def test_the_papers_robust_bound():
+    """Equation 3 with S + rho I, and 1 / (1 + max(0, kappa_* - nu)^2)."""
+    x, y = pair_of_moments(4, 1)
+    nu, rho = 0.3, 0.7
+    solution = cn.two_class_mpm(x, y, sets.MeanEllipsoid(nu) * sets.FrobeniusBall(rho)).solve()
+    ridge = rho * np.eye(4)
+    plain = cn.two_class_mpm(cn.Moments(x.mean, x.covariance + ridge), cn.Moments(y.mean, y.covariance + ridge)).solve()
+    assert solution.objective == pytest.approx(plain.objective, rel=1e-8)
+    assert solution.region.normal == pytest.approx(plain.region.normal, abs=1e-6)
+    assert solution.guarantee.bound == pytest.approx(1 / (1 + (1 / plain.objective - nu) ** 2), rel=1e-7)
+    assert "MeanEllipsoid(radius=0.3) * FrobeniusBall(radius=0.7)" in solution.guarantee
+    assert f"<= {solution.guarantee.bound:.6g}" in solution.guarantee
+
+
+def test_uncertain_means_leave_the_hyperplane_and_change_the_bound():
+    x, y = pair_of_moments(3, 2)
+    plain = cn.two_class_mpm(x, y).solve()
+    robust = cn.two_class_mpm(x, y, sets.MeanEllipsoid(0.5)).solve()
+    assert robust.region.normal == pytest.approx(plain.region.normal, abs=1e-8)
+    assert robust.region.offset == pytest.approx(plain.region.offset, abs=1e-8)
+    assert robust.objective == pytest.approx(plain.objective, rel=1e-9)
+    assert robust.guarantee.bound > plain.guarantee.bound
+
+
+def test_too_much_uncertainty_in_the_means_bounds_nothing():
+    """kappa_* <= nu: the machine still names its hyperplane, and says that the bound is 1."""
+    x, y = cn.Moments([2.0, 0.0], np.eye(2)), cn.Moments([-2.0, 0.0], np.eye(2))
+    problem = cn.two_class_mpm(x, y, sets.MeanEllipsoid(1.0))
+    assert problem.solve().guarantee.bound == pytest.approx(0.5)
+    for nu in (2.0 + 1e-9, 2.5, 40.0):
+        solution = problem.set(radius=nu).solve()
+        assert solution.guarantee.bound == 1.0
+        assert "no hyperplane is safe" in solution.guarantee
+        assert solution.region.normal == pytest.approx([0.25, 0.0], abs=1e-7)
+        assert module.scalar_root(x, y, sets.MeanEllipsoid(nu)).guarantee.bound == 1.0
+    assert problem.compilations == 1
+    with pytest.raises(InfeasibleError, match="separates all means"):
+        module.kappa_search(x, y, sets.MeanEllipsoid(2.5)).solve()
+    with pytest.raises(InfeasibleError, match="separates all means"):
+        module.semi_infinite(x, y, sets.MeanEllipsoid(2.5))
+
+
+@pytest.mark.parametrize(("nu", "rho"), [((0.2, 0.2), (0.5, 0.1)), ((0.5, 0.1), (0.0, 0.4)), ((0.0, 0.6), (0.3, 0.0))])
+def test_a_set_for_each_class(nu, rho):
+    x, y = pair_of_moments(2, 3)
+    pair = tuple(sets.MeanEllipsoid(n) * sets.FrobeniusBall(r) for n, r in zip(nu, rho, strict=True))
+    solution = cn.two_class_mpm(x, y, pair).solve()
+    assert solution.values["kappa"] == pytest.approx(largest_kappa(x, y, nu, rho), rel=1e-6)
+    assert module.kappa_search(x, y, pair).solve().objective == pytest.approx(solution.objective, rel=1e-6)
+
+
+def test_means_that_do_not_know_of_the_covariance():
+    """A disc of means: each class comes nearer by its radius, whatever the direction."""
+    x, y = pair_of_moments(2, 4)
+
+    class Disc(sets.MeanSet):
+        def membership(self, m):
+            return [cp.norm(m - self.center) <= self.radius]
+
+        def support(self, a):
+            return self.center @ a + cp.norm(self.tuned("radius") * a)
+
+    problem = cn.two_class_mpm(x, y, Disc(0.4))
+    assert problem.solve().values["kappa"] == pytest.approx(largest_kappa(x, y, reach=0.4), rel=1e-6)
+    assert problem.set(radius=0.2).solve().values["kappa"] == pytest.approx(largest_kappa(x, y, reach=0.2), rel=1e-6)
+    assert problem.compilations == 1
+    with pytest.raises(InfeasibleError, match="separates all means"):
+        problem.set(radius=30.0).solve()
+
+
+def test_a_joint_set_is_searched_with_one_compilation():
+    """Every direction of the plane, and for each the root in kappa of the Gelbrich ball's loss."""
+    x, y = pair_of_moments(2, 6)
+    problem = cn.two_class_mpm(x, y, Gelbrich(0.3))
+    a = plane(20_001)
+    gap, spread = (x.mean - y.mean) @ a, deviations(x.covariance, a) + deviations(y.covariance, a)
+    for radius in (0.3, 0.8, 0.1):
+        low, high = 0.0, 100.0
+        for _ in range(80):
+            kappa = (low + high) / 2
+            feasible = (gap - kappa * spread - 2 * radius * math.sqrt(1 + kappa**2) >= 0).any()
+            low, high = (kappa, high) if feasible else (low, kappa)
+        solution = problem.set(radius=radius).solve()
+        assert solution.values["kappa"] == pytest.approx(low, rel=1e-6)
+        assert 1 / solution.objective == pytest.approx(low, rel=1e-6)
+        assert solution.guarantee.bound == pytest.approx(1 / (1 + low**2), rel=1e-5)
+    assert problem.compilations == 1
+    assert problem.parameters == {"radius": 0.1}
+    with pytest.raises(InfeasibleError, match="separates all means"):
+        problem.set(radius=20.0).solve()
+
+
+def test_a_users_set_needs_membership_alone():
+    class Bare(sets.MomentSet):
+        def membership(self, m, S):
+            return Gelbrich.membership(self, m, S)
+
+    x, y = pair_of_moments(2, 6)
+    bare = cn.two_class_mpm(x, y, Bare(0.3)).solve()
+    closed = cn.two_class_mpm(x, y, Gelbrich(0.3)).solve()
+    assert bare.objective == pytest.approx(closed.objective, rel=1e-6)
+
+
+def test_a_hull_of_given_pairs_need_not_hold_the_nominal_pair():
+    """The hull lies on the other side of y than the nominal mean of x: the direction must follow the hull."""
+    pairs = [([5.0, 0.0], np.eye(2)), ([6.0, 1.0], 2 * np.eye(2))]
+    x, y = cn.Moments([-9.0, 0.0], np.eye(2)), cn.Moments([0.0, 0.0], np.eye(2))
+    solution = cn.two_class_mpm(x, y, (sets.MomentHull(pairs), None)).solve()
+    assert solution.region.contains([[6.0, 0.0]]).all()
+    assert not solution.region.contains([[-9.0, 0.0]]).any()
+    reference = module.semi_infinite(x, y, (sets.MomentHull(pairs), None))
+    assert reference.objective == pytest.approx(solution.objective, rel=1e-6)
+
+
+def test_equal_covariances_give_fishers_discriminant(rng):
+    mixing = rng.standard_normal((3, 3))
+    base = rng.standard_normal((60, 3)) @ mixing
+    base -= base.mean(axis=0)
+    x, y = base + np.array([1.0, 2.0, 0.0]), base - np.array([1.0, -1.0, 2.0])
+    solution = cn.two_class_mpm(cn.Moments.estimate(x), cn.Moments.estimate(y)).solve()
+    machine = LinearDiscriminantAnalysis().fit(np.vstack([x, y]), np.repeat([1, 0], 60))
+    cosine = machine.coef_[0] @ solution.region.normal
+    cosine /= np.linalg.norm(machine.coef_) * np.linalg.norm(solution.region.normal)
+    assert cosine == pytest.approx(1.0, abs=1e-9)
+    assert solution.values["kappa"] == pytest.approx(
+        math.sqrt((x - y)[0] @ np.linalg.solve(np.cov(base.T, ddof=0), (x - y)[0])) / 2, rel=1e-7
+    )
+
+
+def test_kernel_features_serve_the_same_factory(rng):
+    x, y = rng.standard_normal((12, 2)), rng.standard_normal((15, 2)) + np.array([2.5, 0.0])
+    features = cn.KernelFeatures(np.vstack([x, y]), kernels.gaussian(gamma=0.3))
+    moments = [cn.Moments.estimate(features.training[:12]), cn.Moments.estimate(features.training[12:])]
+    uncertainty = sets.MeanEllipsoid(0.05) * sets.FrobeniusBall(0.02)
+    solution = cn.two_class_mpm(*moments, uncertainty).solve()
+    expanded = module.kernel_socp(features, 12, *moments, uncertainty).solve()
+    assert expanded.objective == pytest.approx(solution.objective, rel=1e-6)
+    new = rng.standard_normal((7, 2))
+    by_hand = features.cross_gram(new) @ expanded.values["gamma"] - expanded.region.offset
+    assert solution.region.decision_values(features.coordinates(new)) == pytest.approx(by_hand, abs=1e-5)
+    # The program of the paper's appendix in K alone, without coordinates.
+    K, gamma = features.gram, cp.Variable(27)
+    root = np.linalg.cholesky(K + 1e-12 * np.eye(27)).T
+    parts = []
+    for rows in (K[:12], K[12:]):
+        centred = (rows - rows.mean(axis=0)) / math.sqrt(len(rows))
+        parts.append(cp.norm(np.vstack([centred, math.sqrt(0.02) * root]) @ gamma))
+    gap = K[:12].mean(axis=0) - K[12:].mean(axis=0)
+    problem = cp.Problem(cp.Minimize(parts[0] + parts[1]), [gap @ gamma == 1])
+    problem.solve(solver="CLARABEL")
+    assert problem.value == pytest.approx(solution.objective, rel=1e-5)
+
+
+# -- invariance ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e-4, 1e4, 1e8])
+def test_b22_units_of_the_features(unit):
+    x, y = pair_of_moments(3, 7)
+    nu, rho = 0.2, 0.4
+    base = cn.two_class_mpm(x, y, sets.MeanEllipsoid(nu) * sets.FrobeniusBall(rho)).solve()
+    scaled = [cn.Moments(unit * m.mean, unit**2 * m.covariance) for m in (x, y)]
+    for uncertainty in (sets.MeanEllipsoid(nu) * sets.FrobeniusBall(rho * unit**2),):
+        solution = cn.two_class_mpm(*scaled, uncertainty).solve()
+        assert solution.objective == pytest.approx(base.objective, rel=1e-7)
+        assert unit * solution.region.normal == pytest.approx(base.region.normal, abs=1e-5)
+    joint = cn.two_class_mpm(x, y, Gelbrich(0.3)).solve()
+    assert cn.two_class_mpm(*scaled, Gelbrich(0.3 * unit)).solve().objective == pytest.approx(joint.objective, rel=1e-6)
+
+
+def test_mixed_units_translation_order_rotation_and_exchange(rng):
+    x, y = pair_of_moments(4, 8)
+    base = cn.two_class_mpm(x, y).solve()
+    D = np.logspace(-4, 4, 4)
+    turn = ortho_group.rvs(4, random_state=1)
+    order = [2, 0, 3, 1]
+    for change in (np.diag(D), turn, np.eye(4)[order]):
+        moved = [cn.Moments(change @ m.mean, change @ m.covariance @ change.T) for m in (x, y)]
+        solution = cn.two_class_mpm(*moved).solve()
+        assert solution.objective == pytest.approx(base.objective, rel=1e-6)
+        assert change.T @ solution.region.normal == pytest.approx(base.region.normal, abs=1e-5)
+    away = 1e6 * np.ones(4)
+    shifted = cn.two_class_mpm(cn.Moments(x.mean + away, x.covariance), cn.Moments(y.mean + away, y.covariance)).solve()
+    assert shifted.objective == pytest.approx(base.objective, rel=1e-6)
+    assert shifted.region.offset - shifted.region.normal @ away == pytest.approx(base.region.offset, abs=1e-5)
+    exchanged = cn.two_class_mpm(y, x).solve()
+    assert exchanged.region.normal == pytest.approx(-base.region.normal, abs=1e-6)
+    assert exchanged.region.offset == pytest.approx(-base.region.offset, abs=1e-6)
+
+
+def test_sets_that_only_rescale_kappa_leave_the_direction():
+    x, y = pair_of_moments(3, 9)
+    plain = module.scalar_root(x, y).region.normal
+    for uncertainty in (sets.MeanEllipsoid(0.4), sets.DelageYe(), sets.KLBall(0.1)):
+        solution = cn.two_class_mpm(x, y, uncertainty).solve()
+        assert solution.region.normal == pytest.approx(plain, abs=1e-5)
+        searched = module.kappa_search(x, y, uncertainty).solve()
+        assert searched.values["kappa"] == pytest.approx(solution.values["kappa"], rel=1e-6)
+        assert searched.guarantee.bound == pytest.approx(solution.guarantee.bound, rel=1e-5)
+
+
+# -- cases from the field ------------------------------------------------------------------------------------------------
+
+
+def test_b16_b18_a_direction_without_variance_separates_for_certain():
+    """The second column is 5 in one class and 4 in the other: no doubt is left, with or without the first."""
+    x = cn.Moments.estimate(np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]]))
+    y = cn.Moments.estimate(np.array([[1.5, 4.0], [2.5, 4.0], [3.0, 4.0]]))
+    for solution in (cn.two_class_mpm(x, y).solve(), module.scalar_root(x, y)):
+        assert solution.objective == pytest.approx(0.0, abs=1e-9)
+        assert solution.guarantee.bound == pytest.approx(0.0, abs=1e-9)
+        assert solution.region.contains([[2.0, 5.0]]).all()
+        assert not solution.region.contains([[2.0, 4.0]]).any()
+    # Fewer rows than columns: the means differ off the range of both covariances.
+    eye = np.eye(3)
+    few = cn.two_class_mpm(cn.Moments.estimate(eye[:2]), cn.Moments.estimate(eye[1:] + eye[2])).solve()
+    assert few.objective == pytest.approx(0.0, abs=1e-9)
+
+
+def test_b21_one_column():
+    """kappa_* = |m_x - m_y| / (s_x + s_y)."""
+    x, y = cn.Moments.estimate(np.arange(1.0, 4.0)[:, None]), cn.Moments.estimate(np.array([[9.0], [11.0]]))
+    solution = cn.two_class_mpm(x, y).solve()
+    assert 1 / solution.objective == pytest.approx(8 / (math.sqrt(2 / 3) + 1), rel=1e-8)
+    assert module.scalar_root(x, y).objective == pytest.approx(solution.objective, rel=1e-8)
+
+
+def test_b21_one_row_has_no_spread():
+    x, y = cn.Moments.estimate(np.array([[1.0, 2.0]])), cn.Moments.estimate(np.array([[3.0, 5.0]]))
+    assert cn.two_class_mpm(x, y).solve().guarantee.bound == pytest.approx(0.0, abs=1e-9)
+    one = cn.two_class_mpm(x, cn.Moments([3.0, 5.0], np.eye(2))).solve()
+    assert 1 / one.objective == pytest.approx(math.sqrt(13.0), rel=1e-7)
+
+
+def test_b30_a_column_is_a_vector():
+    x = cn.Moments(np.array([[1.0], [2.0], [3.0]]), np.eye(3))
+    y = cn.Moments(np.array([[0.0, 0.0, 0.0]]), np.eye(3))
+    assert 1 / cn.two_class_mpm(x, y).solve().objective == pytest.approx(math.sqrt(14.0) / 2, rel=1e-8)
+
+
+def test_b33_formulations_travel_as_recipes():
+    x, y = pair_of_moments(3, 10)
+    for uncertainty in (None, (sets.FrobeniusBall(0.2), sets.MeanEllipsoid(0.1)), Gelbrich(0.2)):
+        problem = cn.two_class_mpm(x, y, uncertainty)
+        first = problem.solve()
+        again = pickle.loads(pickle.dumps(problem)).solve()
+        assert again.objective == pytest.approx(first.objective, rel=1e-9)
+
+
+def test_b46_one_bound_for_all_callers():
+    """m = +-2, s = 1: kappa = 2 and 1 / (1 + 2^2) = 0.2 by the program, the scalar root, cutting planes and the tail."""
+    x, y = cn.Moments([2.0], [[1.0]]), cn.Moments([-2.0], [[1.0]])
+    for solution in (cn.two_class_mpm(x, y).solve(), module.scalar_root(x, y), module.semi_infinite(x, y)):
+        assert solution.guarantee.bound == pytest.approx(0.2, rel=1e-6)
+    assert tails.Chebyshev().bound(2.0) == 0.2
+
+
+# -- changing numbers ----------------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_both_sets_change_without_compiling_again():
+    x, y = pair_of_moments(3, 11)
+    problem = cn.two_class_mpm(x, y, (sets.MeanEllipsoid(0.1) * sets.FrobeniusBall(0.2), sets.FrobeniusBall(0.3)))
+    assert set(problem.parameters) == {"means_radius", "covariances_radius", "radius"}
+    problem.solve()
+    solution = problem.set(means_radius=0.4, covariances_radius=0.6, radius=0.1).solve()
+    fresh = cn.two_class_mpm(x, y, (sets.MeanEllipsoid(0.4) * sets.FrobeniusBall(0.6), sets.FrobeniusBall(0.1))).solve()
+    assert solution.objective == pytest.approx(fresh.objective, rel=1e-8)
+    assert solution.guarantee.bound == pytest.approx(fresh.guarantee.bound, rel=1e-7)
+    assert problem.compilations == 1
+    assert pickle.loads(pickle.dumps(problem)).solve().objective == pytest.approx(fresh.objective, rel=1e-8)
+    alike = cn.two_class_mpm(x, y, (sets.FrobeniusBall(0.2), sets.FrobeniusBall(0.3)))
+    assert alike.parameters == {"x_radius": 0.2, "y_radius": 0.3}
+    shared = cn.two_class_mpm(x, y, sets.FrobeniusBall(0.2)).set(radius=0.5).solve()
+    both = alike.set(x_radius=0.5, y_radius=0.5).solve()
+    assert shared.objective == pytest.approx(both.objective, rel=1e-8)
+
+
+def test_a_refused_number_changes_nothing():
+    x, y = pair_of_moments(3, 11)
+    problem = cn.two_class_mpm(x, y, sets.FrobeniusBall(0.2))
+    for value in (-1.0, float("nan"), "1"):
+        with pytest.raises(InputError):
+            problem.set(radius=value)
+    assert problem.parameters == {"radius": 0.2}
+    with pytest.raises(InputError, match="there is no"):
+        problem.set(width=1.0)
+
+
+def test_a_tail_can_be_swapped():
+    x, y = pair_of_moments(3, 12)
+    problem = cn.two_class_mpm(x, y)
+    kappa = problem.solve().values["kappa"]
+    solution = problem.set(tail=tails.Gaussian()).solve()
+    assert solution.guarantee.bound == pytest.approx(float(ndtr(-kappa)), rel=1e-6)
+    assert "Gaussian" in solution.guarantee
+
+
+def test_further_constraints():
+    x, y = pair_of_moments(3, 13)
+    for uncertainty in (None, Gelbrich(0.2)):
+        free = cn.two_class_mpm(x, y, uncertainty)
+        held = free.subject_to(lambda v: v["a"][0] == 0).solve()
+        assert held.region.normal[0] == pytest.approx(0.0, abs=1e-8)
+        assert held.objective > free.solve().objective
+    with pytest.raises(InputError, match="crosses a level"):
+        cn.two_class_mpm(x, y, Gelbrich(0.2)).plus(lambda v: v["a"][0])
+
+
+def test_another_solver_agrees():
+    x, y = pair_of_moments(3, 14)
+    for uncertainty in (None, Gelbrich(0.2)):
+        problem = cn.two_class_mpm(x, y, uncertainty)
+        assert problem.solve("SCS").objective == pytest.approx(problem.solve().objective, rel=1e-5)
+
+
+# -- bad input -----------------------------------------------------------------------------------------------------------
+
+
+def test_bad_input_names_the_argument():
+    x, y = pair_of_moments(3)
+    cases = [
+        (lambda: cn.two_class_mpm(np.zeros((3, 3)), y), InputError, "moments_x: ndarray"),
+        (lambda: cn.two_class_mpm(x, None), InputError, "moments_y: NoneType"),
+        (lambda: cn.two_class_mpm(x, pair_of_moments(2)[1]), InputError, "moments_y: dimension 2"),
+        (lambda: cn.two_class_mpm(x, y, (None,)), InputError, "uncertainty: 1 sets"),
+        (lambda: cn.two_class_mpm(x, y, sets.NormBall(1.0)), InputError, "uncertainty: NormBall"),
+        (lambda: cn.two_class_mpm(x, y, "ball"), InputError, "uncertainty: 'ball'"),
+        (lambda: cn.two_class_mpm(x, y, tail="none"), InputError, "tail: 'none'"),
+        (lambda: cn.two_class_mpm(x, x), InfeasibleError, "the same mean"),
+        (lambda: module.socp(x, y, Gelbrich(0.1)), InputError, "use two_class_mpm"),
+        (lambda: cn.Moments([np.nan, 0.0], np.eye(2)), InputError, "mean: nan"),
+        (lambda: sets.FrobeniusBall(-0.1), InputError, "radius: -0.1"),
+    ]
+    for call, kind, message in cases:
+        with pytest.raises(kind, match=message):
+            call()
+
+
+# -- what is guaranteed --------------------------------------------------------------------------------------------------
+
+
+def test_the_guarantee_holds_and_is_attained(rng):
+    """Gaussian, skewed and heavy-tailed classes stay below the bound; the extremal laws of both reach it at once."""
+    x, y = pair_of_moments(3, 15, distance=1.8)
+    solution = cn.two_class_mpm(x, y).solve()
+    bound, region = solution.guarantee.bound, solution.region
+    assert 0.05 < bound < 0.5
+    size = 40_000
+    slack = 4 * math.sqrt(0.25 / size)
+    laws = {
+        "gaussian": rng.standard_normal((size, 3)),
+        "exponential": rng.exponential(size=(size, 3)) - 1.0,
+        "heavy": rng.standard_t(3, size=(size, 3)) / math.sqrt(3.0),
+    }
+    for white in laws.values():
+        errors = (
+            1 - region.contains(x.mean + white @ np.linalg.cholesky(x.covariance).T).mean(),
+            region.contains(y.mean + white @ np.linalg.cholesky(y.covariance).T).mean(),
+        )
+        assert max(errors) <= bound + slack
+    for moments, sign in ((x, -1.0), (y, 1.0)):
+        # Moved beyond the boundary by a hair, since points on it count as ordinary.
+        extremal = tails.extremal_distribution(
+            moments.mean, moments.covariance, sign * region.normal, sign * region.offset + 1e-6
+        )
+        sample = extremal.sample(size, rng)
+        inside = region.contains(sample).mean()
+        error = 1 - inside if sign < 0 else inside
+        assert error == pytest.approx(bound, abs=slack)
+
+
+def test_the_robust_guarantee_holds_for_members(rng):
+    """Means and covariances drawn from the sets, and worst cases: none has a kappa below the granted one."""
+    x, y = pair_of_moments(3, 16)
+    uncertainty = sets.MeanEllipsoid(0.3) * sets.FrobeniusBall(0.5)
+    solution = cn.two_class_mpm(x, y, uncertainty).solve()
+    a, b, kappa = solution.region.normal, solution.region.offset, solution.values["kappa"]
+    for moments, sign in ((x, 1.0), (y, -1.0)):
+        centred = uncertainty.centred(moments)
+        members = [centred.sample(rng) for _ in range(200)]
+        margins = [sign * (a @ m - b) / math.sqrt(a @ S @ a) for m, S in members]
+        assert min(margins) >= kappa * (1 - 1e-6)
+        m, S = centred.worst_member(-sign * a, kappa)
+        assert sign * (a @ m - b) / math.sqrt(a @ S @ a) == pytest.approx(kappa, rel=1e-5)
+
+
+# -- the checker sees faults ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["direction", "bound", "kernel"])
+def test_a_planted_fault_turns_the_checker_red(monkeypatch, fault):
+    if fault == "direction":
+        right = module.sum_of_deviations
+
+        def wrong(first, second, difference):
+            found = right(first, second, difference)
+            tilted = found.a * np.linspace(1.0, 1.01, found.a.size)
+            return type(found)(tilted / (tilted @ difference), found.first * 1.01, found.second, found.t)
+
+        monkeypatch.setattr(module, "sum_of_deviations", wrong)
+    elif fault == "bound":
+        monkeypatch.setattr(module.Multiplier, "inverse", lambda self, factor: 1.01 * (factor - (self.nu or 0.0)))
+    else:
+        monkeypatch.setattr(module, "_ridges", lambda *_, **__: (0.02, 0.02))
+    name = "digits, gaussian kernel" if fault == "kernel" else "two blobs, the paper's set"
+    instance = next(i for i in module.METHOD.instances() if i.name == name)
+    assert not cn.check(instance).passed
