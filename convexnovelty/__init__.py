@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from convexnovelty.features import LinearFeatures as LinearFeatures
     from convexnovelty.formulation import Formulation as Formulation
     from convexnovelty.formulation import Solution as Solution
+    from convexnovelty.kernel_family import KernelFamily as KernelFamily
     from convexnovelty.moments import Moments as Moments
 
 try:
@@ -44,6 +45,7 @@ _NAMES = {
     "Claim": "declare",
     "Formulation": "formulation",
     "Instance": "declare",
+    "KernelFamily": "kernel_family",
     "KernelFeatures": "features",
     "LinearFeatures": "features",
     "Method": "declare",

@@ -18,7 +18,6 @@ from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.mixture import Inner, Machine, cutting_plane_weights, line_search_weight
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.distances import scale_gamma
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
@@ -741,10 +740,8 @@ def _instance(name: str, family: KernelFamily, probe: Any, nu: float, C: float, 
     return Instance(name, arguments, family.coordinates(probe))
 
 
-def _gaussians(X: Array, factors: tuple[float, ...]) -> KernelFamily:
-    """Gaussian kernels around the width that the automatic gamma gives."""
-    gamma = scale_gamma(X)
-    return KernelFamily.of_kernels(X, [kernels.gaussian(gamma=factor * gamma) for factor in factors])
+def _gaussians(X: Array, gammas: tuple[float, ...]) -> KernelFamily:
+    return KernelFamily.of_kernels(X, [kernels.gaussian(gamma=gamma) for gamma in gammas])
 
 
 @METHOD.instance("digits, four kernels")
@@ -765,8 +762,8 @@ def digits() -> Instance:
 def banana() -> Instance:
     """A crescent, with its covariance in the metric."""
     data = datasets.banana(n=30)
-    family = _gaussians(data.nominal, (4.0, 1.0, 0.25))
-    return _instance("banana, three gaussian kernels, covariance", family, data.novel, 0.15, 3.0, 0.05)
+    family = _gaussians(data.nominal, (0.7, 0.18, 0.045))
+    return _instance("banana, three gaussian kernels, covariance", family, data.novel, 0.25, 3.0, 0.05)
 
 
 @METHOD.instance("badly scaled, two Gram matrices")
@@ -792,21 +789,21 @@ def wide() -> Instance:
 def single() -> Instance:
     """One kernel and its covariance: the programs of section III-A."""
     data = datasets.blob(n=40)
-    return _instance("blob, one kernel", _gaussians(data.nominal, (1.0,)), data.novel, 0.2, 0.6, 0.05)
+    return _instance("blob, one kernel", _gaussians(data.nominal, (0.4,)), data.novel, 0.2, 0.6, 0.05)
 
 
 @METHOD.instance("blob, one kernel, constant scores")
 def constant() -> Instance:
     """A price of the largest score that presses all scores onto 1."""
     data = datasets.blob(n=30)
-    return _instance("blob, one kernel, constant scores", _gaussians(data.nominal, (160.0,)), data.novel, 0.2, 6.0, 0.1)
+    return _instance("blob, one kernel, constant scores", _gaussians(data.nominal, (8.0,)), data.novel, 0.2, 6.0, 0.1)
 
 
 @METHOD.instance("blob, one kernel, free scale")
 def free_scale() -> Instance:
     """No price, and a kernel so large that all scores exceed 1 anyway."""
     data = datasets.blob(n=30)
-    kernel = kernels.gaussian(gamma=0.5 * scale_gamma(data.nominal))
+    kernel = kernels.gaussian(gamma=0.2)
     features: FeatureMap = KernelFeatures(6 * kernel(data.nominal), "precomputed")
     probe, more = 6 * kernel(data.novel, data.nominal), {"features": features, "uncertainty": FrobeniusBall(1.0)}
     return _instance("blob, one kernel, free scale", KernelFamily([features]), probe, 0.3, 0.0, 0.02, **more)

@@ -49,9 +49,11 @@ def agree(one, other, coordinates, rtol=1e-5):
     np.testing.assert_allclose(ours, theirs, atol=rtol * np.abs(theirs).max())
 
 
-def test_the_checker_is_green():
+def test_the_checker_is_green_and_no_step_goes_unchecked():
     report = cn.check("kernel_learning")
     assert report.passed, report.table()
+    checked = {(row.source, row.target) for row in report.rows if row.verdict == "pass"}
+    assert {(step.source_node, step.target_node) for step in module.METHOD.steps} <= checked
 
 
 # -- references --------------------------------------------------------------------------------------------------------
