@@ -23,18 +23,11 @@ from convexnovelty.algorithms.level_search import crossing
 from convexnovelty.conic import ConicProgram
 from convexnovelty.moments import Moments
 from convexnovelty.tails import Tail
-from convexnovelty.uncertainty import (
-    Adversary,
-    Counterpart,
-    Exact,
-    ExactCovariance,
-    ExactMean,
-    MomentSet,
-    Product,
-    as_moment_set,
-    support,
-    worst_loss,
-)
+from convexnovelty.uncertainty import Adversary, Counterpart, MomentSet, as_moment_set, support, worst_loss
+from convexnovelty.uncertainty.exact import Exact
+from convexnovelty.uncertainty.exact_covariance import ExactCovariance
+from convexnovelty.uncertainty.exact_mean import ExactMean
+from convexnovelty.uncertainty.product import Product
 from convexnovelty.validation import Array
 
 __all__ = [

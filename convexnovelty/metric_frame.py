@@ -16,15 +16,12 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.formulation import Quantity
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty import (
-    Exact,
-    ExactCovariance,
-    FrobeniusBall,
-    MomentSet,
-    Product,
-    SpectralBall,
-    worst_deviation,
-)
+from convexnovelty.uncertainty import MomentSet, worst_deviation
+from convexnovelty.uncertainty.exact import Exact
+from convexnovelty.uncertainty.exact_covariance import ExactCovariance
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
+from convexnovelty.uncertainty.product import Product
+from convexnovelty.uncertainty.spectral_ball import SpectralBall
 from convexnovelty.whitening import Whitening, is_sparse
 
 __all__ = ["MetricFrame", "ridge_of", "worst_moments"]

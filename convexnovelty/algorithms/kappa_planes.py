@@ -35,7 +35,7 @@ START = 1e-3  # kappa is never zero, where a joint set may have no single worst 
 
 # A point of the master with optimality residuals below this will do, whatever its status; bounds that have met to
 # this will do where the master can be solved no further.
-ACCURATE, SUFFICIENT = 1e-8, 1e-7
+ACCURATE = SUFFICIENT = 1e-7
 
 # A cut that differs from an earlier one by no more than this tells the master nothing, and costs it digits.
 DISTINCT = 1e-7

@@ -42,16 +42,10 @@ from convexnovelty.methods import one_class_svm
 from convexnovelty.metric_frame import MetricFrame, worst_moments
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace
-from convexnovelty.uncertainty import (
-    Adversary,
-    FrobeniusBall,
-    MeanEllipsoid,
-    MomentSet,
-    Product,
-    UncertaintySet,
-    as_moment_set,
-    worst_loss,
-)
+from convexnovelty.uncertainty import Adversary, MomentSet, UncertaintySet, as_moment_set, worst_loss
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
+from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
+from convexnovelty.uncertainty.product import Product
 from convexnovelty.validation import Array, fraction, positive
 from convexnovelty.whitened_kernels import whitened
 from convexnovelty.whitening import Whitening, as_points

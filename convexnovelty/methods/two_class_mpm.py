@@ -37,19 +37,13 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.moments import Moments
 from convexnovelty.pairs import SetPair
 from convexnovelty.regions import Guarantee, HalfSpace, Interval
-from convexnovelty.uncertainty import (
-    Exact,
-    ExactCovariance,
-    FrobeniusBall,
-    MeanEllipsoid,
-    MomentHull,
-    MomentSet,
-    Product,
-    UncertaintySet,
-    as_counterpart,
-    worst_deviation,
-    worst_loss,
-)
+from convexnovelty.uncertainty import MomentSet, UncertaintySet, as_counterpart, worst_deviation, worst_loss
+from convexnovelty.uncertainty.exact import Exact
+from convexnovelty.uncertainty.exact_covariance import ExactCovariance
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
+from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
+from convexnovelty.uncertainty.moment_hull import MomentHull
+from convexnovelty.uncertainty.product import Product
 from convexnovelty.validation import Array
 
 METHOD = Method(
