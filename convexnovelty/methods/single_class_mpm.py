@@ -664,8 +664,9 @@ METHOD.step(
     equation="equations 6 to 9",
     reference="formulation",
     tolerance=1e-6,
-    # Two conic programs solved to 1e-10 know their directions to about the root of that, times the set's curvature.
-    decision_tolerance=1e-4,
+    # A matrix inequality is solved to 1e-8 at worst (the last rung of the solver's ladder), its direction to the root of
+    # that, 1e-4, times the condition of the covariance's root, which is below 5 on these instances.
+    decision_tolerance=5e-4,
 )
 METHOD.step(
     "closed_form",
