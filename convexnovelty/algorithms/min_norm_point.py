@@ -60,6 +60,7 @@ def min_norm_point(P: Any, *, max_iterations: int | None = None) -> MinNormPoint
     size = float(np.abs(rows).max()) or 1.0
     rows = rows / size
     lengths = np.linalg.norm(rows, axis=1)
+    longest = float(lengths.max())
     corral = [int(lengths.argmin())]
     weights = np.ones(1)
     x = rows[corral[0]]
@@ -67,8 +68,9 @@ def min_norm_point(P: Any, *, max_iterations: int | None = None) -> MinNormPoint
         products = rows @ x
         j = int(products.argmin())
         gap = float(x @ x - products[j])
-        # What rounding leaves of a product of x and a point ends the search, and so does a point that is already in.
-        if j in corral or gap <= ROUNDING * float(np.linalg.norm(x)) * float(lengths.max()):
+        length = float(np.linalg.norm(x))
+        # What rounding leaves of x, or of its product with a point, ends the search; so does a point already in.
+        if j in corral or length <= ROUNDING * longest or gap <= ROUNDING * length * longest:
             full = np.zeros(n)
             full[corral] = weights
             return MinNormPoint(size * x, full, max(gap, 0.0) * size**2, count)

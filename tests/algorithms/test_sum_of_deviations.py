@@ -1,0 +1,111 @@
+"""The least sum of two deviations: brute force, stationarity, and covariances that vanish somewhere."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from convexnovelty.algorithms.sum_of_deviations import Axes, sum_of_deviations
+from convexnovelty.errors import IndefiniteError, InputError
+
+
+def covariance(p, seed, rank=None):
+    A = np.random.default_rng(seed).standard_normal((p, rank or p + 2))
+    return A @ A.T / p
+
+
+def value(first, second, a):
+    return math.sqrt(max(a @ first @ a, 0.0)) + math.sqrt(max(a @ second @ a, 0.0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_direction_of_the_plane(seed):
+    first, second = covariance(2, seed), covariance(2, seed + 10, rank=1 + seed % 2)
+    d = np.random.default_rng(seed).standard_normal(2)
+    angle = np.linspace(0, np.pi, 400_001)
+    a = np.stack([np.cos(angle), np.sin(angle)])
+    a = a[:, np.abs(d @ a) > 1e-6]
+    spread = sum(np.sqrt(np.maximum(np.einsum("in,ij,jn->n", a, S, a), 0.0)) for S in (first, second))
+    assert sum_of_deviations(first, second, d).value == pytest.approx((spread / np.abs(d @ a)).min(), rel=1e-8)
+
+
+@pytest.mark.parametrize("p", [1, 3, 40])
+def test_stationarity(p):
+    """a ~ (S_x + t S_y)^{-1} d with t the ratio of the deviations, and no neighbour is better."""
+    first, second, rng = covariance(p, 1), 3.0 * covariance(p, 2), np.random.default_rng(3)
+    d = rng.standard_normal(p)
+    found = sum_of_deviations(first, second, d)
+    assert found.t == pytest.approx(found.first / found.second, rel=1e-10)
+    direction = np.linalg.solve(first + found.t * second, d)
+    assert found.a == pytest.approx(direction / (direction @ d), rel=1e-9)
+    assert found.kappa * found.value == pytest.approx(1.0)
+    for _ in range(20):
+        step = rng.standard_normal(p)
+        a = found.a + 1e-3 * np.linalg.norm(found.a) * (step - d * (step @ d) / (d @ d))
+        assert value(first, second, a / (a @ d)) >= found.value * (1 - 1e-12)
+
+
+def test_equal_covariances_have_half_the_mahalanobis_distance():
+    S, d = covariance(4, 5), np.arange(1.0, 5.0)
+    assert sum_of_deviations(S, S, d).kappa == pytest.approx(math.sqrt(d @ np.linalg.solve(S, d)) / 2, rel=1e-12)
+
+
+def test_ends_of_the_interval():
+    """By hand: one class does not vary along (0, 1), the other does with deviation one."""
+    found = sum_of_deviations(np.diag([1.0, 0.0]), np.eye(2), [0.1, 1.0])
+    assert found.t == 0.0
+    assert found.a == pytest.approx([0.0, 1.0])
+    assert (found.first, found.second) == pytest.approx((0.0, 1.0))
+    turned = sum_of_deviations(np.eye(2), np.diag([1.0, 0.0]), [0.1, 1.0])
+    assert math.isinf(turned.t)
+    assert turned.a == pytest.approx([0.0, 1.0])
+    nothing = sum_of_deviations(np.zeros((2, 2)), np.diag([1.0, 4.0]), [1.0, 2.0])
+    assert nothing.kappa == pytest.approx(math.sqrt(2.0))
+
+
+def test_a_direction_without_variance_is_certain():
+    found = sum_of_deviations(np.diag([1.0, 0.0]), np.diag([2.0, 0.0]), [3.0, 0.5])
+    assert found.value == 0.0
+    assert math.isinf(found.kappa)
+    assert found.a @ np.array([3.0, 0.5]) == pytest.approx(1.0)
+    assert found.a[0] == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_units(unit):
+    first, second, d = covariance(3, 6), covariance(3, 7), np.array([1.0, -2.0, 0.5])
+    D = unit * np.logspace(-4, 4, 3)
+    base = sum_of_deviations(first, second, d)
+    moved = sum_of_deviations(first * np.outer(D, D), second * np.outer(D, D), D * d)
+    assert moved.value == pytest.approx(base.value, rel=1e-10)
+    assert moved.a * D == pytest.approx(base.a, rel=1e-8)
+
+
+def test_covariances_of_very_different_size():
+    S = covariance(3, 8)
+    found = sum_of_deviations(S, 1e-12 * covariance(3, 9), [1.0, 1.0, 0.0])
+    alone = np.linalg.solve(S, [1.0, 1.0, 0.0])
+    assert found.value == pytest.approx(1 / math.sqrt(alone[:2].sum()), rel=1e-5)
+
+
+def test_axes_make_both_diagonal():
+    first, second = covariance(5, 10), covariance(5, 11, rank=2)
+    axes = Axes.of(first, second)
+    assert axes.matrix.T @ first @ axes.matrix == pytest.approx(np.diag(axes.first), abs=1e-10)
+    assert axes.matrix.T @ second @ axes.matrix == pytest.approx(np.diag(axes.second), abs=1e-10)
+    assert axes.first + axes.second == pytest.approx(np.ones(5))
+    assert axes.inverse @ axes.matrix == pytest.approx(np.eye(5), abs=1e-10)
+
+
+def test_bad_input():
+    S = np.eye(2)
+    with pytest.raises(InputError, match="difference: the zero vector"):
+        sum_of_deviations(S, S, [0.0, 0.0])
+    with pytest.raises(InputError, match="first: shape"):
+        sum_of_deviations(np.eye(3), S, [1.0, 0.0])
+    with pytest.raises(IndefiniteError):
+        sum_of_deviations(S, np.diag([1.0, -3.0]), [1.0, 1.0])
+    with pytest.raises(InputError, match="difference: nan"):
+        sum_of_deviations(S, S, [math.nan, 1.0])
