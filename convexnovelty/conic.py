@@ -19,7 +19,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.cones import Block, Cones, triangle
 from convexnovelty.validation import Array
 
-__all__ = ["Cones", "ConicProgram", "ConicSolution", "Equilibration", "Residuals"]
+__all__ = ["Cones", "ConicProgram", "ConicSolution", "Equilibration", "Residuals", "interior_scales"]
 
 LOWER_TRIANGLE_SOLVERS = ("SCS", "DIFFCP")
 
@@ -271,6 +271,46 @@ class ConicProgram:
     def blocks(self) -> list[Block]:
         """The cones with their rows."""
         return list(self.cones.blocks())
+
+
+def interior_scales(A: sp.csr_array, slack: Array, cones: Cones, floor: float) -> tuple[Array, Array]:
+    """Row and column scales that bring a program around an interior point to size one.
+
+    Rows are scaled until the slack of the point is of size one in every cone, columns until a step of one moves some
+    slack by about as much, which is as far as the feasible set reaches along that coordinate. Slacks below ``floor``
+    are zero up to rounding, and are left alone.
+    """
+    rows = np.ones(slack.size)
+    for block in cones.blocks():
+        part = slack[block.rows]
+        if block.kind == "zero":
+            continue
+        if block.kind == "semidefinite":
+            first, second = triangle(block.parameter)
+            size = np.sqrt(_or_one(part[first == second], floor))
+            rows[block.rows] = 1.0 / (size[first] * size[second])
+        elif block.kind == "nonnegative":
+            rows[block.rows] = 1.0 / _or_one(part, floor)
+        else:
+            rows[block.rows] = 1.0 / _or_one(np.abs(part).max(keepdims=True), floor)
+    moved = sp.csc_array(sp.diags_array(rows[cones.zero :]) @ A[cones.zero :])
+    reach = np.sqrt(np.asarray(moved.multiply(moved).sum(axis=0)).ravel())
+    stated = abs(sp.csr_array(A[: cones.zero]))
+    columns = 1.0 / _or_one(reach, 0.0)
+    if cones.zero:
+        # A coordinate that only equations know gets the size that they give it.
+        known = sp.csr_array(stated @ sp.diags_array(np.where(reach > 0, columns, 0.0)))
+        size = _or_one(np.asarray(known.max(axis=1).todense()).ravel(), 0.0)
+        through = sp.csr_array(sp.diags_array(1.0 / size) @ stated)
+        width = np.asarray(through.max(axis=0).todense()).ravel()
+        columns = np.where(reach > 0, columns, 1.0 / _or_one(width, 0.0))
+        whole = sp.csr_array(stated @ sp.diags_array(columns))
+        rows[: cones.zero] = 1.0 / _or_one(np.asarray(whole.max(axis=1).todense()).ravel(), 0.0)
+    return rows, columns
+
+
+def _or_one(sizes: Array, floor: float) -> Array:
+    return np.where(sizes > floor, sizes, 1.0)
 
 
 def _geometric_scales(matrix: sp.csc_array, cones: Cones, sweeps: int) -> tuple[Array, Array]:

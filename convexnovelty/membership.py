@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
-from convexnovelty.conic import ConicProgram, ConicSolution, Equilibration
+from convexnovelty.conic import ConicProgram, ConicSolution, interior_scales
 from convexnovelty.direct import attempts, is_large
 from convexnovelty.errors import EmptySetError, InputError, SolverError, UnboundedSetError
 from convexnovelty.facial import applied, faces, leaves, with_margins
@@ -35,6 +35,8 @@ __all__ = ["Counterpart", "Membership", "as_counterpart", "compiled", "convex", 
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
 ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
 RESCALE = 100.0  # how much scales must differ to be worth a second look
+PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
+DONE = ("Solved", "AlmostSolved")
 LADDER = (1e-11, 1e-9, 1e-8, 1e-6)  # tolerances of the maximisation, tightest first
 
 Description = Callable[[Any], Any]
@@ -113,49 +115,46 @@ class Membership:
         self.name = name
         self._raw, self.columns = compiled(description, size, name)
         raws = [self._raw, *(compiled(other, size, name)[0] for other in others)]
-        self._start, scaled, scale, inside = self._posed()
-        programs = [replace(scaled, b=scale.rows * self._from_start(raw)) for raw in raws]
+        self._start, scaled, entry, width, inside = self._posed()
+        programs = [replace(scaled, b=entry * self._from_start(raw)) for raw in raws]
         points = [inside, *(self._inside(program) for program in programs[1:])]
-        found = faces(programs, points, _minimiser)
-        transform, cones = applied(scaled, found)
-        # From here on the origin lies inside of the set, and the set is of size one.
+        self._scaled, self._entry = scaled, entry
+        self._found = faces(programs, points, _minimiser)
+        transform, cones = applied(scaled, self._found)
+        # From here on the origin lies inside of the set, to the last digit: where a set is a point, what rounding
+        # leaves outside of the cones would make the dual programs unbounded. And the set is of size one.
         A = sp.csr_array(transform @ scaled.A)
-        # The origin must be a member to the last digit: where a set is a point, what rounding leaves outside of the
-        # cones would make the dual programs unbounded.
         slack = cones.projected(transform @ scaled.b - A @ inside)
-        reach = float(np.max(np.abs(slack), initial=0.0))
-        # A single point leaves nothing but the solver's rounding, which must not be blown up to size one.
-        reach = reach if reach >= ROUNDING else 1.0
-        self._found, self._scaled, self._entry = found, scaled, scale.rows
-        self._transform = sp.csr_array(transform @ sp.diags_array(scale.rows)) / reach
-        self._shift = (transform @ scaled.b - slack) / reach
-        self._origin = self._start + scale.columns * inside
-        self._width = scale.columns * reach
-        self._program = ConicProgram(np.zeros(A.shape[1]), A, slack / reach, cones)
+        rows, columns = interior_scales(A, slack, cones, ROUNDING)
+        self._transform = sp.csr_array(sp.diags_array(rows) @ transform @ sp.diags_array(entry))
+        self._shift = rows * (transform @ scaled.b - slack)
+        self._origin = self._start + width * inside
+        self._width = width * columns
+        A = sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns))
+        self._program = ConicProgram(np.zeros(A.shape[1]), A, rows * slack, cones)
         right = [self._right(raw) for raw in raws]
         self._varying = np.flatnonzero(np.any([b != right[0] for b in right], axis=0))
         self.parameter = cp.Parameter(self._varying.size, value=right[0][self._varying]) if self._varying.size else None
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
-    def _posed(self) -> tuple[Array, ConicProgram, Equilibration, Array]:
+    def _posed(self) -> tuple[Array, ConicProgram, Array, Array, Array]:
         """Where coordinates start, the program in scale from there, its scales, and a point inside of it.
 
         Scales that suit the centre need not suit the set: a ball of radius 1 around a matrix of size 1e8 is one. The
-        program is scaled again with a member as the origin where that makes a difference.
+        program is scaled again around the first point inside, where that makes a difference.
         """
-        scaled, scale = self._raw.equilibrated()
-        inside = self._inside(scaled)
-        self._bounded(scaled)
-        start = scale.columns * inside
-        right = self._raw.b - self._raw.A @ start
-        seen = np.where(np.abs(scale.rows * right) > ROUNDING, right, 0.0)
-        closer, nearer = replace(self._raw, b=seen).equilibrated()
-        ratio = nearer.columns / scale.columns
-        if float(ratio.max()) < RESCALE * float(ratio.min()):
-            return np.zeros_like(start), scaled, scale, inside
-        program = replace(closer, b=nearer.rows * right)
-        return start, program, nearer, self._inside(program)
+        first, scale = self._raw.equilibrated()
+        inside = self._inside(first)
+        self._bounded(first)
+        slack = first.cones.projected(first.b - first.A @ inside)
+        rows, columns = interior_scales(first.A, slack, first.cones, ROUNDING)
+        if max(_range(rows), _range(columns)) < RESCALE:
+            return np.zeros_like(inside), first, scale.rows, scale.columns, inside
+        start, entry, width = scale.columns * inside, rows * scale.rows, columns * scale.columns
+        A = sp.csr_array(sp.diags_array(rows) @ first.A @ sp.diags_array(columns))
+        second = ConicProgram(np.zeros(A.shape[1]), A, entry * (self._raw.b - self._raw.A @ start), first.cones)
+        return start, second, entry, width, self._inside(second)
 
     def _from_start(self, raw: ConicProgram) -> Array:
         """The right-hand side with coordinates that begin at the start."""
@@ -259,15 +258,21 @@ class Membership:
         else:
             cost = cost / scale
         program = replace(program, c=cost)
-        statuses = []
+        statuses, best, error = [], None, TOLERATED
         for solution in attempts(program, LADDER):
             statuses.append(solution.status)
-            if solution.status == "Solved":
-                v = self.centre + width * solution.x[self.columns]
-                value = float(w @ v)
-                if root is not None and kappa > 0:
-                    value += kappa * float(np.sqrt(max(float(root @ v), 0.0)))
-                return value, v
+            # A solver's word is not enough: with coordinates of very different sizes its own scaled residuals deceive.
+            residual = program.residuals(solution.x, solution.z).worst if solution.status in DONE else np.inf
+            if residual < error:
+                best, error = solution.x, residual
+            if error <= PRECISE:
+                break
+        if best is not None:
+            v = self.centre + width * best[self.columns]
+            value = float(w @ v)
+            if root is not None and kappa > 0:
+                value += kappa * float(np.sqrt(max(float(root @ v), 0.0)))
+            return value, v
         raise SolverError(f"{self.name}: the worst member could not be found ({', '.join(statuses)})", statuses[-1])
 
     def distance(self, v: Array) -> float:
@@ -315,6 +320,10 @@ def moves(description: Description, others: Sequence[Description], size: int, na
     """Whether the set and the others differ in their right-hand sides alone, so that a parameter can follow."""
     first, _ = compiled(description, size, name)
     return all(_same_matrix(first, compiled(other, size, name)[0]) for other in others)
+
+
+def _range(scales: Array) -> float:
+    return float(scales.max() / scales.min())
 
 
 def _same_matrix(one: ConicProgram, other: ConicProgram) -> bool:

@@ -170,6 +170,25 @@ def evaluate_support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "be
 
 
 def _evaluated(uncertainty: Any, a: Array, counterpart: Any) -> float:
-    """A worst case at ``a``, computed at the direction in which losses are of the order of one."""
-    size = (float(np.linalg.norm(a)) or 1.0) * _size(uncertainty)
-    return size * evaluate(counterpart(a / size))
+    """A worst case at ``a``, computed at the direction in which losses are of the order of one.
+
+    Solvers know absolute tolerances: along a short axis of the moments the size of the direction alone would leave
+    few digits.
+    """
+    length = (float(np.linalg.norm(a)) or 1.0) * _size(uncertainty)
+    size = max(_nominal(uncertainty, a), 1e-6 * length)
+    value = size * evaluate(counterpart(a / size))
+    if abs(value) > 100.0 * size:  # the set is much larger than its centre
+        size = abs(value)
+        value = size * evaluate(counterpart(a / size))
+    return value
+
+
+def _nominal(uncertainty: Any, a: Array) -> float:
+    """The size of the terms of the worst case at the centre."""
+    if isinstance(uncertainty, PointSet):
+        return float(np.abs(a) @ np.abs(uncertainty.center))
+    deviation = float(np.linalg.norm(np.asarray(uncertainty.factor) @ a)) if uncertainty.factor.size else 0.0
+    if isinstance(uncertainty, CovarianceSet):
+        return deviation
+    return max(deviation, float(np.abs(a) @ np.abs(uncertainty.mean)))

@@ -147,15 +147,18 @@ def stein_root(divergence: float) -> float:
 def transport_membership(S: Any, F: Array, nominal: Array) -> tuple[Any, list[Any]]:
     r"""The cost of carrying a law with covariance :math:`F'F` to one with covariance ``S``, and its constraints.
 
-    :math:`\mathrm{tr}(S + S_0) - 2\,\mathrm{tr}(YF)` with :math:`S \succeq YY'`: the coupling's cross-covariance is
-    :math:`YF`, which keeps a singular nominal covariance out of the semidefinite constraint.
+    With :math:`S \succeq YY'` and the cross-covariance :math:`YF` the cost is
+    :math:`\mathrm{tr}(S + S_0) - 2\,\mathrm{tr}(YF)`. In terms of the displacement, :math:`Y = F' + E` and
+    :math:`T \succeq EE'`, that is :math:`S = S_0 + EF + F'E' + T` at the cost :math:`\mathrm{tr}(T)`, where no large
+    numbers cancel.
     """
     p, r = nominal.shape[0], F.shape[0]
-    cost = cp.trace(S) + float(np.trace(nominal))
+    T = cp.Variable((p, p), PSD=True)
     if r == 0:
-        return cost, []
-    Y = cp.Variable((p, r))
-    return cost - 2.0 * cp.trace(Y @ F), [cp.bmat([[S, Y], [Y.T, np.eye(r)]]) >> 0]
+        return cp.trace(T), [S == nominal + T]
+    E = cp.Variable((p, r))
+    room = cp.bmat([[T, E], [E.T, np.eye(r)]]) >> 0
+    return cp.trace(T), [S == nominal + E @ F + F.T @ E.T + T, room]
 
 
 def pushed_covariance(S: Array, a: Array, distance: float) -> Array:
