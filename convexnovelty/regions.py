@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexnovelty.errors import InputError
+from convexnovelty.estimates import sparse_points
 from convexnovelty.validation import Array, nonnegative, number, points, vector
 
 __all__ = ["TIE_TOLERANCE", "Ball", "Guarantee", "HalfSpace", "Interval", "Region", "ScoreThreshold"]
@@ -99,12 +100,12 @@ class HalfSpace(Region):
         return self.offset
 
     def decision_values(self, Z: Any, squared_norms: Any = None) -> Array:
-        """a'z - b of shape (m,); ``squared_norms`` is not needed."""
-        return np.asarray(_rows(Z, self.normal.size) @ self.normal - self.offset)
+        """a'z - b of shape (m,); ``squared_norms`` is not needed. ``Z`` may be scipy sparse, and is not expanded."""
+        return np.asarray(_rows_or_sparse(Z, self.normal.size) @ self.normal - self.offset)
 
     def rounding(self, Z: Any) -> Array:
         """Proportional to the terms of the sum, which may be far larger than the sum."""
-        terms = np.abs(_rows(Z, self.normal.size)) @ np.abs(self.normal)
+        terms = abs(_rows_or_sparse(Z, self.normal.size)) @ np.abs(self.normal)
         return np.asarray(ROUNDING * (terms + abs(self.offset)))
 
 
@@ -265,6 +266,15 @@ def _rows(Z: Any, columns: int) -> Array:
     if rows.shape[1] != columns:
         raise InputError(f"Z: {rows.shape[1]} columns were found where the region has {columns} coordinates")
     return rows
+
+
+def _rows_or_sparse(Z: Any, columns: int) -> Any:
+    """Rows as they are: a half-space of 50,000 features judges sparse points without expanding them."""
+    if not (hasattr(Z, "nnz") and hasattr(Z, "toarray")):
+        return _rows(Z, columns)
+    if Z.shape[1] != columns:
+        raise InputError(f"Z: {Z.shape[1]} columns were found where the region has {columns} coordinates")
+    return sparse_points(Z, "Z").tocsr()
 
 
 def _frozen(array: Array) -> Array:

@@ -468,6 +468,15 @@ def test_sparse_points_give_what_dense_points_give(representation, C):
     assert wider.objective == pytest.approx(fresh.objective, rel=1e-6)
 
 
+def test_new_sparse_points_are_judged_as_they_are():
+    positives, negatives, dense = sparse_classes()
+    region = cn.moment_classifier(positives, factor_model(negatives, 4), 0.5).solve().region
+    assert region.decision_values(sp.csr_array(dense)) == pytest.approx(region.decision_values(dense))
+    assert np.array_equal(region.contains(sp.csc_matrix(dense)), region.contains(dense))
+    with pytest.raises(InputError, match="Z: 59 columns"):
+        region.decision_values(sp.csr_array(dense[:, 1:]))
+
+
 def test_sets_that_need_dense_moments_say_so():
     positives, negatives, _ = sparse_classes()
     moments = cn.Moments.estimate(negatives, representation="diagonal")
