@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from convexnovelty import methods as methods
     from convexnovelty import plots as plots
     from convexnovelty import tails as tails
+    from convexnovelty import testing as testing
     from convexnovelty import uncertainty as uncertainty
     from convexnovelty.checking import Report as Report
     from convexnovelty.checking import check as check
+    from convexnovelty.checking.certificate import certify as certify
+    from convexnovelty.checking.cross_check import cross_check as cross_check
     from convexnovelty.declare import Claim as Claim
     from convexnovelty.declare import Instance as Instance
     from convexnovelty.declare import Method as Method
@@ -52,7 +55,9 @@ _NAMES = {
     "Moments": "moments",
     "Report": "checking",
     "Solution": "formulation",
+    "certify": "checking.certificate",
     "check": "checking",
+    "cross_check": "checking.cross_check",
 }
 _MODULES = (
     "algorithms",
@@ -65,6 +70,7 @@ _MODULES = (
     "methods",
     "plots",
     "tails",
+    "testing",
     "uncertainty",
 )
 
@@ -72,6 +78,7 @@ __all__ = [
     "Claim",
     "Formulation",
     "Instance",
+    "KernelFamily",
     "KernelFeatures",
     "LinearFeatures",
     "Method",
@@ -80,7 +87,9 @@ __all__ = [
     "Solution",
     "__version__",
     "algorithms",
+    "certify",
     "check",
+    "cross_check",
     "datasets",
     "derivation",
     "deviations",
@@ -90,6 +99,7 @@ __all__ = [
     "methods",
     "plots",
     "tails",
+    "testing",
     "uncertainty",
 ]
 

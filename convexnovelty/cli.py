@@ -1,4 +1,4 @@
-"""The command line: check, explain, graph."""
+"""The command line: check, explain, graph, solvers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from convexnovelty.errors import ConvexNoveltyError
+from convexnovelty.errors import ConvexNoveltyError, InputError
 
 __all__ = ["main"]
 
 Command = Callable[[argparse.Namespace], int]
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -33,7 +35,25 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("folder", nargs="?", metavar="FOLDER", help="a folder of worked problems, or one of its files")
     check.add_argument("--method", metavar="NAME", help="one method only, with every set that it takes")
     check.add_argument("--full", action="store_true", help="try every set in every method that takes it (minutes)")
-    check.add_argument("--solver", metavar="NAME", default=None, help="solver to use (default: Clarabel)")
+    check.add_argument(
+        "--solver",
+        metavar="NAME",
+        default=None,
+        help="solver to use (default: Clarabel); all, or several with commas between, to hold solvers against proved "
+        "intervals, each in a process of its own; FILE.py:NAME for a solver of your own",
+    )
+    check.add_argument(
+        "--only",
+        metavar="PROBLEM",
+        action="append",
+        help="with solvers: one problem, METHOD/INSTANCE/NODE, as a report names it; may be repeated",
+    )
+    check.add_argument("--report", metavar="FILE", help="with solvers: write a report, .html or .md")
+    check.add_argument(
+        "--stream", metavar="FILE", help="with solvers: add each answer to a file of JSON lines, and go on from it"
+    )
+    check.add_argument("--seconds", type=float, metavar="S", default=20.0, help="time limit of one solve (default: 20)")
+    check.add_argument("--memory", type=float, metavar="GB", default=4.0, help="memory limit of one solve (default: 4)")
     check.add_argument(
         "--tolerance", type=float, metavar="T", help="relative tolerance of objectives, in place of each step's own"
     )
@@ -57,6 +77,12 @@ def _parser() -> argparse.ArgumentParser:
         "--load", metavar="FILE", action="append", default=[], help="a Python file with methods of your own"
     )
     graph.set_defaults(run=_graph)
+
+    solvers = commands.add_parser(
+        "solvers", help="which solvers are installed, what they take, and how to get the rest"
+    )
+    solvers.add_argument("--json", action="store_true", help="print the same as JSON")
+    solvers.set_defaults(run=_solvers)
 
     explain = commands.add_parser(
         "explain", help="a method's derivation in words and formulas, with numbers from a live run"
@@ -90,14 +116,80 @@ def _executor(jobs: int) -> Iterator[Executor | None]:
     if jobs <= 1:
         yield None
         return
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    for variable in THREADS:
         os.environ.setdefault(variable, "1")
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         yield pool
 
 
+def _is_cross_check(arguments: argparse.Namespace) -> bool:
+    """Whether solvers are to be held against proved intervals, rather than the catalogue be checked with one."""
+    solver = arguments.solver or ""
+    several = solver.lower() == "all" or "," in solver or ":" in solver
+    return bool(several or arguments.only or arguments.report or arguments.stream)
+
+
+def _cross_check(arguments: argparse.Namespace) -> int:
+    from convexnovelty.checking.cell import subject_named
+    from convexnovelty.checking.cross_check import Limits, cross_check
+    from convexnovelty.report import check_name, write_report
+
+    if arguments.folder is not None:
+        raise InputError(f"FOLDER: worked problems such as those in {arguments.folder} are run with one solver")
+    if arguments.report:
+        check_name(arguments.report)
+    for variable in THREADS:
+        os.environ.setdefault(variable, "1")
+    subjects = [subject_named(key) for key in arguments.only] if arguments.only else arguments.method
+    limits = Limits(arguments.seconds, int(arguments.memory * 1024**3))
+    with _bar() as progress:
+        report = cross_check(
+            subjects,
+            solver=arguments.solver or "all",
+            limits=limits,
+            jobs=arguments.jobs,
+            stream=arguments.stream,
+            progress=progress,
+        )
+    print(report.table(colour=sys.stdout.isatty()), end="")
+    if arguments.json:
+        report.write_json(arguments.json)
+    if arguments.report:
+        write_report(report, arguments.report)
+    return 0 if report.passed else 1
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int, str], None] | None]:
+    """A progress bar on a terminal; silence in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda done, total, name: bar.update(task, completed=done, total=total, description=name[:80])
+
+
+def _solvers(arguments: argparse.Namespace) -> int:
+    from convexnovelty.checking.solver_list import solver_list, solver_table
+
+    if arguments.json:
+        import json
+
+        print(json.dumps([vars(row) for row in solver_list()], indent=1))
+    else:
+        print(solver_table(colour=sys.stdout.isatty()), end="")
+    return 0
+
+
 def _check(arguments: argparse.Namespace) -> int:
     _load(arguments)
+    if _is_cross_check(arguments):
+        return _cross_check(arguments)
     if arguments.folder is not None:
         from convexnovelty.checking.problems import check_problems
 

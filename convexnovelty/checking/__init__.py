@@ -1,4 +1,4 @@
-"""The checker: every arrow of the derivation, run on numbers."""
+"""The checker: every arrow of the derivation, run on numbers; and solvers, held against proved intervals."""
 
 from convexnovelty.checking.checker import check
 from convexnovelty.checking.report import Report, Row

@@ -23,6 +23,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
+
 from convexnovelty import enrolment, solvers
 from convexnovelty._lazy import cp
 from convexnovelty.checking import cell, sandbox
@@ -151,6 +153,53 @@ class CrossReport:
 
     def __repr__(self) -> str:
         return f"CrossReport({self.summary})"
+
+    def table(self, width: int | None = None, *, colour: bool = False) -> str:
+        """Counts by solver, and the disagreements with what reproduces them, as text."""
+        from rich.console import Console
+        from rich.table import Table
+
+        words = [word for word in ORDER if any(c.word == word for c in self.cells)]
+        counts = Table(box=None, pad_edge=False, header_style="bold")
+        counts.add_column("solver")
+        for word in words:
+            counts.add_column(word, justify="right")
+        for solver in dict.fromkeys(c.solver for c in self.cells):
+            numbers = [sum(c.solver == solver and c.word == word for c in self.cells) for word in words]
+            counts.add_row(solver, *(str(n or "") for n in numbers))
+        told = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in ("verdict", "solver", "problem", "why"):
+            told.add_column(heading, overflow="fold")
+        for found in self.disagreements:
+            excuse = self.excuse(found)
+            style = "green" if excuse else "red" if found.word in LOUD else "yellow"
+            why = found.reason + (f" (known: {excuse.reason})" if excuse else "")
+            told.add_row(f"[{style}]{found.word}[/{style}]", found.solver, found.subject, escape(why))
+        console = Console(width=width or 170, force_terminal=colour, no_color=not colour, highlight=False)
+        with console.capture() as captured:
+            console.print(counts)
+            if told.rows:
+                console.print()
+                console.print(told)
+                console.print("reproduce one: convexnovelty check --solver SOLVER --only 'PROBLEM'")
+            for exemption in self.unneeded:
+                console.print(f"no longer needed: the exemption of {exemption.solver} on {exemption.subject}")
+            console.print(self.summary)
+        return captured.get()
+
+    def write_json(self, path: str | Path) -> None:
+        """Write the report as JSON; the file appears whole or not at all."""
+        target = Path(path)
+        fields = [{k: _plain(v) if isinstance(v, float) else v for k, v in asdict(c).items()} for c in self.cells]
+        content = {
+            "passed": self.passed,
+            "summary": self.summary,
+            "environment": self.environment,
+            "cells": [{**f, "command": c.command} for f, c in zip(fields, self.cells, strict=True)],
+        }
+        partial = target.with_name(f".{target.name}.partial")
+        partial.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        partial.replace(target)
 
 
 def available(names: str | Sequence[str] = "all") -> list[str]:

@@ -28,7 +28,9 @@ from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty import FrobeniusBall, MeanEllipsoid, NormBall
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
+from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
+from convexnovelty.uncertainty.norm_ball import NormBall
 from convexnovelty.validation import Array
 
 __all__ = ["DIGITS", "Case", "Knobs", "cases", "families", "sample"]
