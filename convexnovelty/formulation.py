@@ -29,6 +29,7 @@ __all__ = ["Attempt", "Formulation", "Quantity", "Reading", "Recipe", "Solution"
 RESIDUAL_LIMIT = 1e-4
 
 Values = Mapping[str, Any]
+Rung = tuple[str, Mapping[str, Any]]  # a solver and its options
 
 
 class Quantity:
@@ -215,6 +216,7 @@ class Formulation:
         self._suspect = suspect
         self._search = search
         self._compiled: Any = None
+        self._rungs: Sequence[Rung] | None = None
 
     # -- what it is ----------------------------------------------------------------------------------------------
 
@@ -348,7 +350,8 @@ class Formulation:
 
         Parameters
         ----------
-        solver : name of any solver that CVXPY finds; Clarabel by default.
+        solver : name of any solver that CVXPY finds. By default Clarabel, and where it fails the solvers that are known
+            to be good at this class of cones, in a fixed order; ``attempts`` of the solution says what was tried.
         options : the solver's own options; without them the package's ladder of tolerances is used.
 
         Raises
@@ -360,24 +363,40 @@ class Formulation:
         if self._admissible is not None:
             self._admissible()
         began = time.perf_counter()
-        rungs = (options,) if options else profile.ladder
+        solvers.check_options(profile, options)
+        if solver is None and not options:
+            rungs = self._plan()
+        else:
+            rungs = [(profile.name, rung) for rung in ((options,) if options else profile.ladder)]
         if self._search is not None:
-            self._search(lambda: self._value(profile.name, rungs))
+            self._search(lambda: self._value(rungs))
         attempts: list[Attempt] = []
         timing: dict[str, float] = {}
-        residuals = self._climb(profile.name, rungs, attempts, timing)
-        return self._solution(residuals, profile.name, attempts, time.perf_counter() - began, timing)
+        residuals = self._climb(rungs, attempts, timing)
+        return self._solution(residuals, attempts[-1].solver, attempts, time.perf_counter() - began, timing)
 
-    def _value(self, solver: str, rungs: Sequence[Mapping[str, Any]]) -> float:
+    def _plan(self) -> Sequence[Rung]:
+        """What is tried when no solver was named: it depends on the cones alone, so that it is found once."""
+        if self._rungs is None:
+            default = solvers.profile()
+            rungs: list[Rung] = [(default.name, rung) for rung in default.ladder]
+            if not self.problem.is_mixed_integer():
+                data, _, _ = self.problem.get_problem_data(default.name, solver_opts=dict(default.ladder[0]))
+                dims, quadratic = data["dims"], data.get("P") is not None and data["P"].nnz > 0
+                cones = {"SOCP": dims.soc, "SDP": dims.psd, "EXP": dims.exp, "POW": list(dims.p3d) + list(dims.pnd)}
+                needed = {kind for kind, there in cones.items() if there} or ({"QP"} if quadratic else {"LP"})
+                rungs = solvers.fallbacks(needed, max(dims.psd, default=0))
+            self._rungs = rungs
+        return self._rungs
+
+    def _value(self, rungs: Sequence[Rung]) -> float:
         """The value of the compiled problem as its parameters stand."""
-        self._climb(solver, rungs, [], {})
+        self._climb(rungs, [], {})
         return float(self.problem.value)
 
-    def _climb(
-        self, solver: str, rungs: Sequence[Mapping[str, Any]], attempts: list[Attempt], timing: dict[str, float]
-    ) -> Residuals:
+    def _climb(self, rungs: Sequence[Rung], attempts: list[Attempt], timing: dict[str, float]) -> Residuals:
         """The residuals of the first point that counts, or the error that says why there is none."""
-        for rung in rungs:
+        for solver, rung in rungs:
             point = self._attempt(solver, rung, attempts, timing)
             if point is not None:
                 return point
@@ -482,8 +501,10 @@ class Formulation:
         )
 
     def evaluate(self, values: Values) -> tuple[float, float] | None:
-        """Objective and worst constraint violation at given values of the letters, both in the solver's units
-        made relative to the size of the objective; None where the letters do not fix every variable."""
+        """The objective at given values of the letters, and the worst constraint violation in the solver's units.
+
+        None where the letters do not fix every variable.
+        """
         fixed = {q.variable.id for name, q in self._quantities.items() if name in values}
         if any(v.id not in fixed for v in self.problem.variables()):
             return None
