@@ -429,7 +429,9 @@ class Formulation:
                 self.problem.unpack_results(raw, chain, inverse)
             status = str(self.problem.status)
         except Exception as error:  # solvers raise kinds of their own (mosek.Error, pydantic's)
-            if isinstance(error, (TypeError, ValueError)) and "option" in str(error).lower():
+            if isinstance(error, (TypeError, ValueError)) and any(
+                word in str(error).lower() for word in ("option", "setting", "keyword argument")
+            ):
                 raise InputError(f"options of {solver}: {error}") from error
             attempts.append(Attempt(solver, options, "failed", f"{type(error).__name__}: {error}"))
             return None

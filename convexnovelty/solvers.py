@@ -8,7 +8,7 @@ an interior-point method that stalls just short of 1e-10 is asked again for a li
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -212,24 +212,25 @@ def check_options(row: SolverProfile, options: Options) -> None:
         )
 
 
-def fallbacks(kind: str, order: int = 0) -> list[tuple[str, Options]]:
+def fallbacks(needed: Collection[str], order: int = 0) -> list[tuple[str, Options]]:
     """What is tried for a cone class when the user named no solver: pairs of a solver and its options, in order.
 
-    ``kind`` is LP, QP or any conic class; ``order`` is that of the largest semidefinite cone. Solvers that are not
-    installed are left out; the last is always one that comes with CVXPY.
+    ``needed`` holds the classes of :func:`admitted` that the problem has, ``order`` is that of its largest semidefinite
+    cone. Solvers that are not installed or do not take the problem are left out; the last one comes with CVXPY.
     """
     first = [(DEFAULT_SOLVER, options) for options in _PROFILES[DEFAULT_SOLVER].ladder]
-    if kind in ("LP", "QP"):
-        others = [("OSQP", _osqp(1e-8)), ("HIGHS", _highs(1e-7))]
-        plan = first + (others if kind == "QP" else others[::-1])
-    elif order:
-        splitting = [("SCS", _scs(1e-7)), ("SCS", {**_scs(1e-7), "max_iters": 50_000, "adaptive_scale": False})]
+    splitting = [("SCS", _scs(1e-7)), ("SCS", {**_scs(1e-7), "max_iters": 50_000, "adaptive_scale": False})]
+    if order:
         plan = splitting + first if order > LARGE_SEMIDEFINITE else first + splitting
+    elif "QP" in needed:
+        plan = [*first, ("OSQP", _osqp(1e-8)), ("HIGHS", _highs(1e-7))]
+    elif "LP" in needed:
+        # A simplex method is at home on the degenerate programs on which interior-point methods go round.
+        plan = [*first, ("HIGHS", _highs(1e-7)), ("OSQP", _osqp(1e-8))]
     else:
-        seconds = [(name, _PROFILES[name].ladder[0]) for name in ("MOREAU", "ECOS")]
-        plan = [*first, *seconds, ("SCS", _scs(1e-7)), ("SCS", _PROFILES["SCS"].ladder[1])]
+        plan = [*first, *((name, _PROFILES[name].ladder[0]) for name in ("MOREAU", "ECOS")), *splitting]
     installed = cp.installed_solvers()
-    return [(name, options) for name, options in plan if name in installed]
+    return [(name, options) for name, options in plan if name in installed and set(needed) <= admitted(name)]
 
 
 # -- what a solver admits ----------------------------------------------------------------------------------------------
