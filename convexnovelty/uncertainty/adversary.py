@@ -63,7 +63,6 @@ class Adversary:
         _, v = self._membership.maximise(d)
         return Worst(float(a @ v), v)
 
-
     def deviation(self, a: Any) -> Worst:
         r"""The pair (or covariance) with the largest :math:`\sqrt{a'Sa}`, whatever its mean."""
         if isinstance(self.uncertainty, CovarianceSet):

@@ -78,7 +78,6 @@ def support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> C
     if isinstance(uncertainty, PointSet) and uncertainty._center is None:
         uncertainty = uncertainty.centred(np.zeros(w.size))
 
-
     def derive() -> Counterpart:
         return _in_units(lambda direction: derived_support(uncertainty, direction), w, uncertainty)
 

@@ -36,7 +36,9 @@ class CovarianceHull(CovarianceSet):
     def __init__(self, scenarios: Sequence[Any]) -> None:
         self.scenarios = [symmetric(S, f"scenarios[{i}]") for i, S in enumerate(scenarios)]
         if len({S.shape for S in self.scenarios}) != 1:
-            raise InputError(f"scenarios: shapes {[S.shape for S in self.scenarios]} were found; give at least one, all alike")
+            raise InputError(
+                f"scenarios: shapes {[S.shape for S in self.scenarios]} were found; give at least one, all alike"
+            )
         for i, S in enumerate(self.scenarios):
             least = float(np.linalg.eigvalsh(S)[0])
             if least < -1e-10 * float(np.abs(S).max()):

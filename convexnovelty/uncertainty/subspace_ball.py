@@ -36,7 +36,9 @@ class SubspaceBall(CovarianceSet):
     def __init__(self, basis: Any = "nominal", radius: float = 1.0) -> None:
         super().__init__(radius)
         if isinstance(basis, str) and basis != "nominal":
-            raise InputError(f"basis: {basis!r} was found; give 'nominal' or a matrix with one column for each direction")
+            raise InputError(
+                f"basis: {basis!r} was found; give 'nominal' or a matrix with one column for each direction"
+            )
         self.basis = basis if isinstance(basis, str) else points(basis, "basis")
         self.rotation_invariant = isinstance(basis, str)
         self.basis_dependent = not isinstance(basis, str)
