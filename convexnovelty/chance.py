@@ -33,6 +33,7 @@ from convexnovelty.validation import Array
 __all__ = [
     "Multiplier",
     "adversary_of",
+    "attack_of",
     "family",
     "is_nominal",
     "is_separate",
@@ -130,6 +131,19 @@ def adversary_of(uncertainty: Any, moments: Moments) -> Adversary:
     return made[id(uncertainty)][1]
 
 
+def attack_of(uncertainty: Any, moments: Moments) -> Callable[[Array, float], tuple[Array, Array]]:
+    """The worst member for a direction and a kappa, by the adversary; of exact moments the only one there is."""
+    if is_nominal(as_moment_set(uncertainty)):
+        return lambda a, kappa: (moments.mean, moments.covariance)
+    adversary = adversary_of(uncertainty, moments)
+
+    def attack(a: Array, kappa: float) -> tuple[Array, Array]:
+        member: tuple[Array, Array] = adversary(a, kappa).member
+        return member
+
+    return attack
+
+
 def reference(uncertainty: Any, moments: Moments) -> tuple[Array, Array]:
     """A pair of the set, from whose mean distances along a direction are counted: the nominal one if it belongs.
 
@@ -138,8 +152,7 @@ def reference(uncertainty: Any, moments: Moments) -> tuple[Array, Array]:
     recipe = as_moment_set(uncertainty)
     if is_separate(recipe, moments) or moments.dimension > SMALL or _holds(recipe, moments):
         return moments.mean, moments.covariance
-    member: tuple[Array, Array] = adversary_of(uncertainty, moments)(np.ones(moments.dimension), 1.0).member
-    return member
+    return attack_of(uncertainty, moments)(np.ones(moments.dimension), 1.0)
 
 
 def _holds(recipe: MomentSet, moments: Moments) -> bool:

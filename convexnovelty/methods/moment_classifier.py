@@ -24,6 +24,7 @@ from convexnovelty.algorithms.min_norm_point import min_norm_point
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.chance import (
     adversary_of,
+    attack_of,
     family,
     is_nominal,
     is_separate,
@@ -769,12 +770,13 @@ def semi_infinite(
 ) -> Solution:
     """Cutting planes: the worst moments of the set are met only through its membership."""
     X, recipe = _points(positives, negative_moments), as_moment_set(uncertainty)
-    adversary = adversary_of(uncertainty, negative_moments)
     frame = MetricFrame(X, negative_moments, recipe, slack_penalty)
     if slack_penalty is not None:
-        return _soft_planes(X, negative_moments, slack_penalty, uncertainty, tail, frame, adversary)
+        return _soft_planes(
+            X, negative_moments, slack_penalty, uncertainty, tail, frame, adversary_of(uncertainty, negative_moments)
+        )
     mean, covariance = reference(uncertainty, negative_moments)
-    side = Side(mean, covariance, 1.0, lambda a, kappa: adversary(a, kappa).member)
+    side = Side(mean, covariance, 1.0, attack_of(uncertainty, negative_moments))
     try:
         found = largest_kappa(frame.axes, [side], least=X - mean)
     except InfeasibleError as error:
@@ -1120,9 +1122,8 @@ def attained(
     separate = is_separate(as_moment_set(uncertainty), negative_moments)
     if "model" in solution.values or (not separate and "e" in solution.values):
         return []  # factors exceed the covariance, and the worst mean and covariance need not be one pair's
-    mean, covariance = adversary_of(uncertainty, negative_moments)(
-        region.normal, float(solution.values["kappa"])
-    ).member
+    kappa = float(solution.values["kappa"])
+    mean, covariance = attack_of(uncertainty, negative_moments)(region.normal, kappa)
     extremal = tails.extremal_distribution(mean, covariance, region.normal, region.offset)
     return [
         Claim(

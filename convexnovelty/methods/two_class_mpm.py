@@ -20,7 +20,7 @@ from convexnovelty.algorithms.level_search import crossing
 from convexnovelty.algorithms.sum_of_deviations import Axes, sum_of_deviations
 from convexnovelty.chance import (
     Multiplier,
-    adversary_of,
+    attack_of,
     family,
     is_nominal,
     is_separate,
@@ -38,11 +38,11 @@ from convexnovelty.moments import Moments
 from convexnovelty.pairs import SetPair
 from convexnovelty.regions import Guarantee, HalfSpace, Interval
 from convexnovelty.uncertainty import MomentSet, UncertaintySet, as_counterpart, worst_deviation, worst_loss
+from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.exact import Exact
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
-from convexnovelty.uncertainty.moment_hull import MomentHull
 from convexnovelty.uncertainty.product import Product
 from convexnovelty.validation import Array
 
@@ -520,8 +520,8 @@ def _given(uncertainty: Uncertainty) -> tuple[Any, Any]:
 
 
 def _side(uncertainty: UncertaintySet | None, moments: Moments, sign: float) -> Side:
-    adversary = adversary_of(uncertainty, moments)
-    return Side(*reference(uncertainty, moments), sign, lambda a, kappa: adversary(sign * a, kappa).member)
+    attack = attack_of(uncertainty, moments)
+    return Side(*reference(uncertainty, moments), sign, lambda a, kappa: attack(sign * a, kappa))
 
 
 # -- in the expansion coefficients of the sample ----------------------------------------------------------------------
@@ -707,7 +707,7 @@ def attained(
         return []
     given, kappa, claims = _given(uncertainty), float(solution.values["kappa"]), []
     for name, part, moments, sign in (("x", given[0], moments_x, -1.0), ("y", given[1], moments_y, 1.0)):
-        mean, covariance = adversary_of(part, moments)(sign * region.normal, kappa).member
+        mean, covariance = attack_of(part, moments)(sign * region.normal, kappa)
         extremal = tails.extremal_distribution(mean, covariance, sign * region.normal, sign * region.offset)
         claims.append(
             Claim(
@@ -758,6 +758,14 @@ def blobs_apart() -> Instance:
     return _instance("two blobs, a set a class", LinearFeatures(points), 50, uncertainty, first.novel)
 
 
+@METHOD.instance("two blobs, one multiplier")
+def blobs_alike() -> Instance:
+    """A joint set for both classes that replaces kappa by a function of it: the scalar equation still decides."""
+    first, second = datasets.blob(n=50, dimension=3), datasets.blob(n=40, dimension=3, seed=1)
+    points = np.vstack([first.nominal, second.nominal + np.array([6.0, -3.0, 2.0])])
+    return _instance("two blobs, one multiplier", LinearFeatures(points), 50, DelageYe(), first.novel)
+
+
 @METHOD.instance("breast cancer, linear")
 def breast_cancer() -> Instance:
     """Benign against malignant cases: thirty features that span six orders of magnitude, exact moments."""
@@ -799,7 +807,7 @@ def wide() -> Instance:
 
 @METHOD.swap
 def around(uncertainty: UncertaintySet) -> Instance:
-    """Three dimensions, signed and correlated, the classes some deviations apart, for any set."""
+    """Three dimensions, signed and correlated, some deviations apart: any set around one class, none around the other."""
     rng = np.random.default_rng(11)
     x = np.array([5.0, -3.0, 2.0]) + rng.standard_normal((60, 3)) @ np.array(
         [[0.9, 0.3, 0], [0, 0.7, 0], [0.2, 0, 0.8]]
@@ -810,8 +818,8 @@ def around(uncertainty: UncertaintySet) -> Instance:
     arguments = {
         "moments_x": Moments.estimate(x),
         "moments_y": Moments.estimate(y),
-        # Pairs of moments as they are cannot be those of both classes at once.
-        "uncertainty": (uncertainty, None) if isinstance(uncertainty, MomentHull) else uncertainty,
+        # One class has the set and the other exact moments: half the work, and a hull of pairs as they are fits too.
+        "uncertainty": (uncertainty, None),
         "around": True,
     }
     return Instance(f"{uncertainty!r}", arguments, np.vstack([x[:20], y[:20]]))
