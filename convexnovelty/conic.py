@@ -332,7 +332,7 @@ def _geometric_scales(matrix: sp.csc_array, cones: Cones, sweeps: int) -> tuple[
     return np.exp(rows), np.exp(columns)
 
 
-def _tied(sums: Array, counts: Array, cones: Cones) -> Array:
+def _tied(sums: Any, counts: Any, cones: Cones) -> Array:
     """Means of logarithms by row, made the same for the rows of a cone that must keep its shape.
 
     A semidefinite cone is kept by D X D as well, so that its row (i, j) may get the mean of those of (i, i) and (j, j).

@@ -174,7 +174,7 @@ def applied(program: ConicProgram, found: Sequence[Face]) -> tuple[sp.csr_array,
         tuple(orders["second_order"]),  # type: ignore[arg-type]
         tuple(orders["semidefinite"]),  # type: ignore[arg-type]
         len(orders["exponential"]),
-        tuple(orders["power"]),  # type: ignore[arg-type]
+        tuple(orders["power"]),
     )
     return sp.csr_array(sp.vstack(rows)), cones
 

@@ -65,7 +65,7 @@ def convex(value: cp.Expression) -> cp.Expression:
     return cp.max(cp.hstack([value])) if value.is_affine() else value
 
 
-def compiled(description: Description, size: int, name: str) -> tuple[ConicProgram, Array]:
+def compiled(description: Description, size: int, name: str) -> tuple[ConicProgram, Any]:
     """The arrays of a membership and the columns that belong to its variable."""
     v = cp.Variable(size)
     weights = np.arange(1.0, size + 1.0)
@@ -208,12 +208,12 @@ class Membership:
     @property
     def centre(self) -> Array:
         """A point in or near the set."""
-        return self._origin[self.columns]
+        return np.asarray(self._origin[self.columns])
 
     @property
     def widths(self) -> Array:
         """The size of each coordinate over the set, as the scaling found it."""
-        return self._width[self.columns]
+        return np.asarray(self._width[self.columns])
 
     def support(self, w: Any, unit: float | None = None) -> Counterpart:
         r"""The counterpart of :math:`\sup_{v\in U} w'v` divided by ``unit``, by conic duality.
