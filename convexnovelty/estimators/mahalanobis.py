@@ -8,7 +8,7 @@ from convexnovelty.estimators.base import Learned, NoveltyEstimator, feature_map
 from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import LinearFeatures
 from convexnovelty.methods import mahalanobis_svm
-from convexnovelty.uncertainty import FrobeniusBall
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, positive
 
 __all__ = ["MahalanobisSVM"]

@@ -12,7 +12,8 @@ from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import LinearFeatures
 from convexnovelty.methods import single_class_mpm
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty import FrobeniusBall, as_moment_set
+from convexnovelty.uncertainty import as_moment_set
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, nonnegative
 
 __all__ = ["SingleClassMPM"]

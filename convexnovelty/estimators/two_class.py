@@ -14,7 +14,7 @@ from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import LinearFeatures
 from convexnovelty.methods import two_class_mpm
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty import FrobeniusBall
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, nonnegative
 
 __all__ = ["TwoClassMPM", "binary_classes"]

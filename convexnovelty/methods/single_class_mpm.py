@@ -25,8 +25,6 @@ from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace
 from convexnovelty.uncertainty import (
     Adversary,
-    FrobeniusBall,
-    MeanEllipsoid,
     MomentSet,
     UncertaintySet,
     as_moment_set,
@@ -34,6 +32,8 @@ from convexnovelty.uncertainty import (
     worst_loss,
 )
 from convexnovelty.uncertainty.counterparts import Route
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
+from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
 from convexnovelty.validation import Array, fraction
 
 METHOD = Method(
