@@ -283,7 +283,8 @@ def markdown(report: dict[str, Any]) -> str:
             "|---|---|---|---|---|---|---|",
         ]
         lines += [
-            f"| {r['data']} | {r['support']} | {r['peer'] * 1e3:.1f} | {r['ours'] * 1e3:.2f} | **{r['ratio']:.0f}** | {r['nanoseconds']:.2f} | {r['difference']:.0e} |"
+            f"| {r['data']} | {r['support']} | {r['peer'] * 1e3:.1f} | {r['ours'] * 1e3:.2f} | **{r['ratio']:.0f}** "
+            f"| {r['nanoseconds']:.2f} | {r['difference']:.0e} |"
             for r in report["predictions"]
         ]
     if "large" in report:
