@@ -21,6 +21,7 @@ from convexnovelty.validation import Array
 
 __all__ = ["Cones", "ConicProgram", "ConicSolution", "Equilibration", "Residuals", "interior_scales"]
 
+ROUNDING = 1e-14  # share of the largest entry of a column below which an entry counts as zero
 LOWER_TRIANGLE_SOLVERS = ("SCS", "DIFFCP")
 
 
@@ -320,7 +321,9 @@ def _geometric_scales(matrix: sp.csc_array, cones: Cones, sweeps: int) -> tuple[
     the others are 1e-12: where radii and centres of very different sizes meet, the logarithms must be balanced first.
     """
     entries = sp.coo_array(matrix)
-    used = entries.data != 0
+    # An entry that is nothing but the rounding of a difference must not decide the scale of its row.
+    largest = np.asarray(abs(matrix).max(axis=0).todense()).ravel() if matrix.nnz else np.zeros(matrix.shape[1])
+    used = np.abs(entries.data) > ROUNDING * largest[entries.coords[1]]
     i, j = entries.coords[0][used], entries.coords[1][used]
     size = np.log(np.abs(entries.data[used]))
     rows, columns = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[1])

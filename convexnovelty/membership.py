@@ -164,7 +164,7 @@ class Membership:
         """A point inside the set, or the proof that there is none."""
         posed = with_margins(program) if is_large(program) else program
         for solution in attempts(posed, LADDER[1:]):
-            if "PrimalInfeasible" in solution.status and _proves_empty(posed, solution):
+            if "PrimalInfeasible" in solution.status and _proves_empty(posed, solution) and _gap(program) > CERTIFICATE:
                 raise EmptySetError(f"{self.name} is empty: nothing satisfies all of its constraints; relax one")
             if solution.status == "Solved":
                 return solution.x[: program.c.size]
@@ -239,6 +239,18 @@ class Membership:
             constraints.append(pull[inner] @ z == 0)
         return Counterpart(convex(value), constraints + program.cones.constraints(z, dual=True))
 
+    def multiple(self, share: Any) -> tuple[Any, list[Any]]:
+        """``share`` times a member, for a share that is not negative, and the constraints that make it one.
+
+        The arrays are homogeneous in the right-hand side, so that no product of variables occurs; a bounded set has
+        nothing but zero at the share zero.
+        """
+        program = self._program
+        x = cp.Variable(program.c.size)
+        slack = share * program.b - program.A @ x
+        v = share * self.centre + cp.multiply(self.widths, x[self.columns])
+        return v, program.cones.constraints(slack)
+
     def maximise(self, w: Array, root: Array | None = None, kappa: float = 0.0) -> tuple[float, Array]:
         r"""The largest :math:`w'v + \kappa\sqrt{r'v}` over the set, and a member that attains it.
 
@@ -307,6 +319,25 @@ def _proves_empty(program: ConicProgram, solution: ConicSolution) -> bool:
     residual = float(np.linalg.norm(program.A.T @ solution.z))
     outside = float(np.linalg.norm(program.cones.violations(solution.z, dual=True)))
     return value < 0 and residual + outside <= CERTIFICATE * -value
+
+
+def _gap(program: ConicProgram) -> float:
+    """The least norm of a change of the right-hand side that makes the program feasible.
+
+    A certificate of infeasibility is read up to the solver's tolerance, and coordinates of a large size can hide
+    behind it; this program has a solution whatever the set is.
+    """
+    rows, width = program.b.size, program.c.size
+    identity = sp.eye_array(rows, format="csr")
+    A = sp.csr_array(sp.hstack([program.A, identity, sp.csr_array((rows, 1))]))
+    level = sp.csr_array(([-1.0], ([0], [width + rows])), shape=(1, width + rows + 1))
+    change = sp.hstack([sp.csr_array((rows, width)), identity, sp.csr_array((rows, 1))])
+    relaxed = _inserted(replace(program, A=A), sp.csr_array(sp.vstack([level, change])), np.zeros(rows + 1))
+    cost = np.append(np.zeros(width + rows), 1.0)
+    for solution in attempts(replace(relaxed, c=cost), LADDER[1:]):
+        if solution.status in DONE:
+            return float(np.linalg.norm(solution.x[width : width + rows]))
+    return float("inf")
 
 
 def _is_ray(program: ConicProgram, solution: ConicSolution, cost: Array) -> bool:

@@ -15,6 +15,7 @@ from convexnovelty import enrolment
 from convexnovelty.cones import svec
 from convexnovelty.errors import EnrolmentError
 from convexnovelty.uncertainty.adversary import Adversary, Worst, adversary, worst_member
+from convexnovelty.uncertainty.algebra import Operator
 from convexnovelty.uncertainty.base import (
     Counterpart,
     CovarianceSet,
@@ -39,7 +40,7 @@ from convexnovelty.uncertainty.counterparts import (
 from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support, membership_of
 from convexnovelty.uncertainty.product import as_moment_set
 
-_BASES = (UncertaintySet, CovarianceSet, MeanSet, MomentSet, PointSet, Composite)
+_BASES = (UncertaintySet, CovarianceSet, MeanSet, MomentSet, PointSet, Composite, Operator)
 
 
 def _walk() -> dict[str, type[UncertaintySet]]:

@@ -121,6 +121,8 @@ class UncertaintySet:
         object.__setattr__(self, "_compiled", None)
         object.__setattr__(self, name, value)
 
+    # -- the algebra -------------------------------------------------------------------------------------------------
+
     def __mul__(self, other: Any) -> Any:
         """``means * covariances``, the set of pairs."""
         if isinstance(self, MeanSet) and isinstance(other, CovarianceSet):
@@ -129,7 +131,40 @@ class UncertaintySet:
             return Product(self, other)
         if isinstance(self, CovarianceSet) and isinstance(other, MeanSet):
             raise InputError(f"product: write the set of means first, {other!r} * {self!r}")
+        if _is_number(other):
+            raise InputError(f"dilation: write the number first, {other!r} * {self!r}")
         return NotImplemented
+
+    def __rmul__(self, factor: Any) -> Any:
+        """``factor * set``, the set blown up around its centre."""
+        return self._operation("dilation", factor) if _is_number(factor) else NotImplemented
+
+    def __and__(self, other: Any) -> Any:
+        """``first & second``, what both hold."""
+        return self._operation("intersection", other) if isinstance(other, UncertaintySet) else NotImplemented
+
+    def __or__(self, other: Any) -> Any:
+        """``first | second``, the convex hull of both."""
+        return self._operation("hull", other) if isinstance(other, UncertaintySet) else NotImplemented
+
+    def __add__(self, other: Any) -> Any:
+        """``first + second``, the sum of displacements; ``set + shift``, the set moved."""
+        return self._operation("sum" if isinstance(other, UncertaintySet) else "translation", other)
+
+    __radd__ = __add__
+
+    def image(self, matrix: Any) -> Any:
+        """What a matrix makes of the set."""
+        return self._operation("image", matrix)
+
+    def preimage(self, matrix: Any) -> Any:
+        """What a matrix takes into the set."""
+        return self._operation("preimage", matrix)
+
+    def _operation(self, name: str, *operands: Any) -> Any:
+        from convexnovelty.uncertainty.algebra import operate
+
+        return operate(name, self, *operands)
 
     # -- a recipe ----------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import Tunable, UncertaintySet, _Tuner
+from convexnovelty.validation import number
 
 __all__ = ["Composite"]
 
@@ -25,9 +26,6 @@ class Composite(UncertaintySet):
         """The parts by name."""
         return {name: getattr(self, name) for name in self.part_names}
 
-    def _with(self, parts: dict[str, UncertaintySet], **attributes: Any) -> Any:
-        return self._copy(**parts, **attributes)
-
     def validate(self) -> None:
         """Each part is valid."""
         for part in self.parts().values():
@@ -35,7 +33,7 @@ class Composite(UncertaintySet):
 
     def centred(self, moments: Any) -> Any:
         """A copy with each part around the same nominal moments."""
-        made = self._with(self._around(moments), _moments=moments)
+        made = self._copy(**self._around(moments), _moments=moments)
         made.validate()
         return made
 
@@ -45,18 +43,39 @@ class Composite(UncertaintySet):
 
     def tunable(self) -> Any:
         """A copy whose parts are tunable."""
-        return self._with({name: part.tunable() for name, part in self.parts().items()}, _tuner=_Tuner())
+        return self._copy(**{name: part.tunable() for name, part in self.parts().items()}, _tuner=_Tuner())
+
+    def _inherit(self) -> None:
+        """Take over what follows from the parts; each class's __init__ ends with it."""
+        parts = list(self.parts().values())
+        if any(part.exactness == "conservative" for part in parts):
+            self.exactness = "conservative"
+        self.rotation_invariant = all(part.rotation_invariant for part in parts)
+        self.basis_dependent = any(part.basis_dependent for part in parts)
+        self.nominal_at_zero = all(part.nominal_at_zero for part in parts)
+
+    @property
+    def size(self) -> int | None:
+        """The dimension that the parts fix, if any does."""
+        return next((part.size for part in self.parts().values() if part.size is not None), None)
 
     def _routes(self) -> dict[str, tuple[str, str]]:
-        """For each name of a number, the part that has it and its name there."""
+        """For each name of a number, the part that has it and its name there; no part for a number of its own."""
         full = {f"{part}_{name}": (part, name) for part, owner in self.parts().items() for name in owner.numbers()}
         inner = [name for _, name in full.values()]
-        return {(name if inner.count(name) == 1 else long): (part, name) for long, (part, name) in full.items()}
+        own = {name: ("", name) for name in super().numbers()}
+        short = {
+            (name if inner.count(name) == 1 and name not in own else long): (part, name)
+            for long, (part, name) in full.items()
+        }
+        return {**own, **short}
 
     def numbers(self) -> dict[str, float]:
-        """The numbers of all parts."""
-        parts = self.parts()
-        return {name: parts[part].numbers()[inner] for name, (part, inner) in self._routes().items()}
+        """Its own numbers and those of all parts."""
+        parts, own = self.parts(), super().numbers()
+        return {
+            name: parts[part].numbers()[inner] if part else own[inner] for name, (part, inner) in self._routes().items()
+        }
 
     def _route(self, name: str) -> tuple[str, str]:
         routes = self._routes()
@@ -66,11 +85,12 @@ class Composite(UncertaintySet):
         raise InputError(f"{self!r}: there is no number {name!r}; known are {', '.join(routes) or 'none'}")
 
     def replaced(self, **changes: Any) -> Any:
-        """A copy with other numbers in the parts."""
+        """A copy with other numbers, here or in the parts."""
         made = self
         for name, value in changes.items():
             part, inner = self._route(name)
-            made = made._with({part: made.parts()[part].replaced(**{inner: value})}, _tuner=None)
+            new = {part: made.parts()[part].replaced(**{inner: value})} if part else {inner: number(value, name)}
+            made = made._copy(**new, _tuner=None)
         made.validate()
         return made
 
@@ -78,19 +98,21 @@ class Composite(UncertaintySet):
         """The numbers that the counterparts built so far took as parameters, here or in a part."""
         if self._tuner is None:
             return {}
-        names = {
-            name for name, (part, inner) in self._routes().items() if inner in self.parts()[part].tunables()
-        } | set(self._tuner.watchers)
+        parts, routes = self.parts(), self._routes()
+        inside = {name for name, (part, inner) in routes.items() if part and inner in parts[part].tunables()}
         stuck = self._tuner.fixed | {
-            name for name, (part, inner) in self._routes().items() if self.parts()[part].is_fixed(inner)
+            name for name, (part, inner) in routes.items() if part and parts[part].is_fixed(inner)
         }
-        return {name: Tunable(self, name) for name in sorted(names - stuck)}
+        return {name: Tunable(self, name) for name in sorted((inside | set(self._tuner.watchers)) - stuck)}
 
     def is_fixed(self, name: str) -> bool:
         """Whether a counterpart here or in the part depends on the number beyond what a parameter can follow."""
         part, inner = self._route(name)
-        return super().is_fixed(name) or self.parts()[part].is_fixed(inner)
+        return super().is_fixed(name) or (bool(part) and self.parts()[part].is_fixed(inner))
 
     def _assign(self, name: str, value: Any) -> None:
         part, inner = self._route(name)
-        self.parts()[part].retune(inner, value)
+        if part:
+            self.parts()[part].retune(inner, value)
+        else:
+            super()._assign(name, value)

@@ -39,19 +39,13 @@ class MeanWithin(Composite, MeanSet):
         if not isinstance(points, PointSet):
             raise InputError(f"points: {points!r} was found; give a set of points, such as NormBall(1, 0.2)")
         self.points = points
-        self.rotation_invariant = points.rotation_invariant
-        self.basis_dependent = points.basis_dependent
+        self._inherit()
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """A ball, a box and a hull."""
         rows = 0.3 * np.random.default_rng(10).standard_normal((dimension + 1, dimension))
         return [cls(NormBall(2, 0.3)), cls(Box(radius=0.2)), cls(ScenarioHull(rows))]
-
-    @property
-    def size(self) -> int | None:
-        """The dimension of the points."""
-        return self.points.size
 
     def _around(self, moments: Any) -> dict[str, UncertaintySet]:
         return {"points": self.points.centred(moments.mean)}

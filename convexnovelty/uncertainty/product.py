@@ -53,6 +53,7 @@ class Product(Composite, MomentSet):
             )
         self.means = means
         self.covariances = covariances
+        self._inherit()
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

@@ -107,7 +107,7 @@ def agrees(recipe: Any, nominal: Moments, tolerance: float = 1e-6, tried: list[n
     samples = [s for s in (uncertainty.sample(rng) for _ in range(25)) if s is not None]
     assert all(distance(uncertainty, s) < 1e-5 for s in samples[:3]), f"{recipe}: a sample is no member"
     for a in tried or directions(nominal):
-        size = size_of(uncertainty, a)
+        close = tolerance * size_of(uncertainty, a)
         derived, reached = evaluate(uncertainty, a, "derived"), attack(a, KAPPA)
         assert derived == pytest.approx(reached.value, abs=close), (
             f"{recipe}: derived against adversary at {a}"

@@ -1,0 +1,119 @@
+r"""What the operators on sets share: members as lists of blocks, displacements from the centre, the operator signs.
+
+``A & B`` is the intersection, ``A | B`` the convex hull of the union, ``A + B`` the Minkowski sum, ``A + v`` the
+translation, ``2 * A`` the dilation, ``A.image(T)`` and ``A.preimage(T)`` what a linear map makes of a set, and
+``means * covariances`` the product. Sets are recipes around one centre, so that sums and multiples are those of
+displacements from it: ``A + B`` holds :math:`c + (u - c) + (v - c)`, and ``2 * A`` holds :math:`c + 2(u - c)`.
+
+An operator is a membership like any other: its counterpart is derived (an intersection gives the infimal convolution
+of the support functions of its parts), unless the class knows better. Whether it is empty or unbounded is found out
+when it is centred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError
+from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.composite import Composite
+from convexnovelty.uncertainty.tools import listed
+from convexnovelty.validation import vector
+
+__all__ = ["Operator", "alike", "operate", "register"]
+
+ENROLS_NOTHING = "the base of the operators on sets"
+
+FAMILIES: tuple[type[UncertaintySet], ...] = (PointSet, MeanSet, CovarianceSet, MomentSet)
+_operators: dict[str, dict[str, Callable[..., Any]]] = {}
+
+
+class Operator(Composite):
+    """A set that is made of sets of its own family by an operation on their members."""
+
+    def centred(self, around: Any) -> Any:
+        """A copy around a centre, found to be non-empty and bounded.
+
+        Raises EmptySetError or UnboundedSetError with a sentence that names the set.
+        """
+        from convexnovelty.uncertainty.derived import membership_of
+
+        made = self._placed(around)
+        if not (isinstance(made, MeanSet) and made.uses_covariance):
+            membership_of(made)
+        return made
+
+    def _placed(self, around: Any) -> Any:
+        """A copy around a centre, whose parts need not be bounded by themselves."""
+        if isinstance(self, PointSet):
+            around = vector(around, "center", self.size)
+            made = self._copy(**self._around(around), _center=around)
+        else:
+            made = self._copy(**self._around(around), _moments=around)
+        made.validate()
+        return made
+
+    def _around(self, around: Any) -> dict[str, UncertaintySet]:
+        return {name: placed(part, around) for name, part in self.parts().items()}
+
+    @property
+    def uses_covariance(self) -> bool:
+        """Whether some part is a set of means that depends on the covariance."""
+        return any(getattr(part, "uses_covariance", False) for part in self.parts().values())
+
+    @property
+    def origin(self) -> list[Any]:
+        """The centre as a list of blocks: a point, a mean, a covariance, or mean and covariance."""
+        center: Any = self.center  # type: ignore[attr-defined]
+        return list(center) if isinstance(center, tuple) else [center]
+
+    def joined(self, part: UncertaintySet, member: list[Any], context: tuple[Any, ...] = ()) -> list[Any]:
+        """Constraints that make ``member`` one of ``part``; a mean set that asks for it gets the covariance."""
+        wanted = [*member, *context] if getattr(part, "uses_covariance", False) else member
+        return listed(part.membership(*wanted))  # type: ignore[attr-defined]
+
+    def parted(self, member: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
+        """The member's own blocks, and what came with it (the covariance beside a mean)."""
+        count = len(self.origin)
+        return list(member[:count]), tuple(member[count:])
+
+    def fresh(self) -> list[Any]:
+        """Variables for another member of the family; covariances are positive semidefinite."""
+        shapes = [np.shape(block) for block in self.origin]
+        return [cp.Variable(shape, PSD=True) if len(shape) == 2 else cp.Variable(shape) for shape in shapes]
+
+
+def placed(part: UncertaintySet, around: Any) -> Any:
+    """A part around a centre; an operator is not asked to be bounded by itself."""
+    return part._placed(around) if isinstance(part, Operator) else part.centred(around)  # type: ignore[attr-defined]
+
+
+def alike(sign: str, *parts: Any) -> None:
+    """Raise InputError unless the operands are sets of one family."""
+    families = [getattr(part, "family", type(part).__name__) for part in parts]
+    if len(set(families)) != 1:
+        shown = f" {sign} ".join(repr(part) for part in parts)
+        raise InputError(f"{shown}: a set of {' and one of '.join(families)} were found; both must be of one family")
+
+
+def register(name: str, family: type[UncertaintySet]) -> Callable[[Any], Any]:
+    """A class decorator that makes a class what an operation gives in a family."""
+
+    def enrol(kind: Any) -> Any:
+        _operators.setdefault(name, {})[family.family] = kind
+        return kind
+
+    return enrol
+
+
+def operate(name: str, part: UncertaintySet, *rest: Any) -> Any:
+    """The set that an operation makes of a set and further operands."""
+    made = _operators.get(name, {}).get(part.family)
+    if made is None:
+        known = ", ".join(_operators.get(name, {})) or "none"
+        raise InputError(f"{part!r}: {name} is not defined for sets of {part.family}; it is for {known}")
+    return made(part, *rest)

@@ -1,0 +1,122 @@
+"""The convex hull of two sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convexnovelty._lazy import cp
+from convexnovelty.cones import svec_map
+from convexnovelty.uncertainty.algebra import Operator, alike, register
+from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.delage_ye import DelageYe
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
+from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
+from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
+from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
+from convexnovelty.uncertainty.mean_within import MeanWithin
+from convexnovelty.uncertainty.norm_ball import NormBall
+
+__all__ = ["CovarianceSetHull", "MeanSetHull", "MomentSetHull", "PointSetHull"]
+
+
+class _Hull(Operator):
+    r"""The convex hull of the union of two sets.
+
+    .. math:: \sigma_{A\cup B}(w) = \max\{\sigma_A(w), \sigma_B(w)\}
+
+    A member is a sum of :math:`\lambda` times a member of one and :math:`1-\lambda` times one of the other, which the
+    compiled form of both memberships states without a product of variables.
+    """
+
+    exactness = "exact"
+    source = "Rockafellar, Convex Analysis, corollary 16.5.1"
+    part_names = ("first", "second")
+
+    def __init__(self, first: Any, second: Any) -> None:
+        alike("|", first, second)
+        self.first, self.second = first, second
+        self._inherit()
+
+    def __repr__(self) -> str:
+        return f"({self.first!r} | {self.second!r})"
+
+    def membership(self, *member: Any) -> list[Any]:
+        """A mixture of a member of either set."""
+        from convexnovelty.uncertainty.derived import membership_of
+
+        share = cp.Variable(nonneg=True)
+        own, _ = self.parted(member)
+        flat = cp.hstack([_flat(block) for block in own])
+        one, first = membership_of(self.first._copy(_tuner=None)).multiple(share)
+        other, second = membership_of(self.second._copy(_tuner=None)).multiple(1 - share)
+        return [flat == one + other, share <= 1, *first, *second]
+
+
+class _LinearHull(_Hull):
+    """A hull whose worst case is linear in its members."""
+
+    def support(self, w: cp.Expression) -> Counterpart | None:
+        """The worse of the two worst cases."""
+        from convexnovelty.uncertainty.counterparts import support
+
+        return None if self.uses_covariance else _worse(support(self.first, w), support(self.second, w))
+
+
+class _CovarianceHull(_Hull):
+    """A hull of covariances: the variance is linear in them, and its root grows with it."""
+
+    def worst_deviation(self, a: cp.Expression) -> Counterpart:
+        """The worse of the two worst deviations."""
+        from convexnovelty.uncertainty.counterparts import worst_deviation
+
+        return _worse(worst_deviation(self.first, a), worst_deviation(self.second, a))
+
+
+def _worse(one: Counterpart, other: Counterpart) -> Counterpart:
+    return Counterpart(cp.maximum(one.value, other.value), [*one.constraints, *other.constraints])
+
+
+def _flat(block: Any) -> Any:
+    if len(block.shape) == 1:
+        return block
+    return svec_map(block.shape[0]).T @ cp.vec(block, order="F")
+
+
+@register("hull", PointSet)
+class PointSetHull(_LinearHull, PointSet):
+    """Points that are mixtures of members of two sets, ``first | second``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """Two sets neither of which holds the other."""
+        return [cls(NormBall(2, 1.0), NormBall(1, 1.2))]
+
+
+@register("hull", MeanSet)
+class MeanSetHull(_LinearHull, MeanSet):
+    """Means that are mixtures of members of two sets, ``first | second``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """Two sets neither of which holds the other."""
+        return [cls(MeanMetricEllipsoid(0.4), MeanWithin(NormBall(2, 0.3)))]
+
+
+@register("hull", CovarianceSet)
+class CovarianceSetHull(_CovarianceHull, CovarianceSet):
+    """Covariances that are mixtures of members of two sets, ``first | second``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """Two sets neither of which holds the other."""
+        return [cls(FrobeniusBall(0.4), LoewnerInterval(0.2))]
+
+
+@register("hull", MomentSet)
+class MomentSetHull(_Hull, MomentSet):
+    """Pairs of mean and covariance that are mixtures of members of two sets, ``first | second``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """Two sets neither of which holds the other."""
+        return [cls(GelbrichBall(0.3), DelageYe(0.1, 1.3))]

@@ -1,0 +1,129 @@
+"""What a linear map makes of a set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+from convexnovelty.moments import Moments
+from convexnovelty.uncertainty.algebra import Operator, placed, register
+from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
+from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
+from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
+from convexnovelty.uncertainty.norm_ball import NormBall
+from convexnovelty.validation import points
+
+__all__ = ["CovarianceImage", "MeanImage", "MomentImage", "PointImage"]
+
+
+class _Image(Operator):
+    r"""Displacements that a matrix makes of those of a set in other coordinates.
+
+    The set is placed around what the pseudo-inverse makes of the centre, :math:`y_0 = T^+c`, and its members :math:`y`
+    give :math:`c + T(y - y_0)`; covariances :math:`Y` give :math:`S_0 + T(Y - Y_0)T'` with :math:`Y_0 = T^+S_0T^{+\prime}`.
+    For a square invertible matrix that is the set in other coordinates, and for a tall one a set that is uncertain
+    within a subspace.
+
+    .. math:: \sigma_{TA}(w) = w'c - w'Ty_0 + \sigma_A(T'w)
+    """
+
+    exactness = "exact"
+    source = "Rockafellar, Convex Analysis, corollary 16.3.1"
+    part_names = ("part",)
+
+    def __init__(self, part: Any, matrix: Any) -> None:
+        self.part = part
+        self.matrix = points(matrix, "matrix")
+        self._inherit()
+        self.rotation_invariant = False
+        self.basis_dependent = True
+
+    def __repr__(self) -> str:
+        return f"{self.part!r}.image(array{self.matrix.shape})"
+
+    @property
+    def size(self) -> int:
+        """The number of rows of the matrix."""
+        return int(self.matrix.shape[0])
+
+    def _around(self, around: Any) -> dict[str, UncertaintySet]:
+        back = np.linalg.pinv(self.matrix)
+        return {"part": placed(self.part, Moments(back @ around.mean, _round(back @ around.covariance @ back.T)))}
+
+    @property
+    def _start(self) -> list[Any]:
+        center: Any = self.part.center
+        return list(center) if isinstance(center, tuple) else [center]
+
+    def membership(self, *member: Any) -> list[Any]:
+        """The displacement is what the matrix makes of a member's."""
+        own, context = self.parted(member)
+        shapes = [np.shape(block) for block in self._start]
+        inner = [cp.Variable(shape, PSD=True) if len(shape) == 2 else cp.Variable(shape) for shape in shapes]
+        T = self.matrix
+        tied = []
+        for block, center, y, start in zip(own, self.origin, inner, self._start, strict=True):
+            moved = T @ (y - start)
+            tied.append(block == center + (moved if len(block.shape) == 1 else moved @ T.T))
+        return [*tied, *self.joined(self.part, inner, context)]
+
+
+class _PointImage(_Image):
+    """An image of points: the part is placed around the origin of its own space."""
+
+    def _around(self, around: Any) -> dict[str, UncertaintySet]:
+        return {"part": placed(self.part, np.zeros(self.matrix.shape[1]))}
+
+    def support(self, w: cp.Expression) -> Counterpart:
+        """The part's worst case at what the transposed matrix makes of the direction."""
+        from convexnovelty.uncertainty.counterparts import support
+
+        made = support(self.part, self.matrix.T @ w)
+        return Counterpart(self.center @ w + made.value, made.constraints)  # type: ignore[attr-defined]
+
+
+def _round(S: Any) -> Any:
+    return (S + S.T) / 2
+
+
+@register("image", PointSet)
+class PointImage(_PointImage, PointSet):
+    """Points that are what a linear map makes of a member, ``part.image(T)``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """A set of the plane in space."""
+        return [cls(NormBall(2, 1.0), np.random.default_rng(12).standard_normal((dimension, 2)))]
+
+
+@register("image", MeanSet)
+class MeanImage(_Image, MeanSet):
+    """Means that are what a linear map makes of a member, ``part.image(T)``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """A set of the plane in space."""
+        return [cls(MeanMetricEllipsoid(0.4), np.random.default_rng(12).standard_normal((dimension, 2)))]
+
+
+@register("image", CovarianceSet)
+class CovarianceImage(_Image, CovarianceSet):
+    """Covariances that are what a linear map makes of a member, ``part.image(T)``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """A set of the plane in space."""
+        return [cls(FrobeniusBall(0.4), np.random.default_rng(12).standard_normal((dimension, 2)))]
+
+
+@register("image", MomentSet)
+class MomentImage(_Image, MomentSet):
+    """Pairs of mean and covariance that are what a linear map makes of a member, ``part.image(T)``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """A set of the plane in space."""
+        return [cls(GelbrichBall(0.3), np.random.default_rng(12).standard_normal((dimension, 2)))]

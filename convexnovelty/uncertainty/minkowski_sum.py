@@ -1,0 +1,102 @@
+"""Sums of displacements from the centre."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convexnovelty._lazy import cp
+from convexnovelty.uncertainty.algebra import Operator, alike, register
+from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.delage_ye import DelageYe
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
+from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
+from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
+from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
+from convexnovelty.uncertainty.mean_within import MeanWithin
+from convexnovelty.uncertainty.norm_ball import NormBall
+
+__all__ = ["CovarianceSum", "MeanSum", "MomentSum", "PointSum"]
+
+
+class _Sum(Operator):
+    r"""The Minkowski sum of displacements, :math:`\{c + (u - c) + (v - c) : u \in A,\ v \in B\}`.
+
+    .. math:: \sigma_{A+B}(w) = \sigma_A(w) + \sigma_B(w) - w'c
+
+    For covariances the worst variances add in this way where the worst members of both sets are at least the centre;
+    the cone can only make the worst case smaller, which the derived counterpart takes into account.
+    """
+
+    exactness = "exact"
+    source = "Rockafellar, Convex Analysis, section 13"
+    part_names = ("first", "second")
+
+    def __init__(self, first: Any, second: Any) -> None:
+        alike("+", first, second)
+        self.first, self.second = first, second
+        self._inherit()
+
+    def __repr__(self) -> str:
+        return f"({self.first!r} + {self.second!r})"
+
+    def membership(self, *member: Any) -> list[Any]:
+        """A member of the first set, and one of the second that makes up the rest."""
+        own, context = self.parted(member)
+        one, other = self.fresh(), self.fresh()
+        blocks = zip(own, one, other, self.origin, strict=True)
+        tied = [block == u + v - center for block, u, v, center in blocks]
+        return [*tied, *self.joined(self.first, one, context), *self.joined(self.second, other, context)]
+
+
+class _LinearSum(_Sum):
+    """A sum whose worst case is linear in its members, so that the parts' own counterparts add."""
+
+    def support(self, w: cp.Expression) -> Counterpart | None:
+        """The sum of the parts' worst cases, the centre counted once."""
+        from convexnovelty.uncertainty.counterparts import support
+
+        if self.uses_covariance:
+            return None
+        one, other = support(self.first, w), support(self.second, w)
+        value = one.value + other.value - self.center @ w  # type: ignore[attr-defined]
+        return Counterpart(value, [*one.constraints, *other.constraints])
+
+
+@register("sum", PointSet)
+class PointSum(_LinearSum, PointSet):
+    """Points that are displaced from the centre as a member of either set is, ``first + second``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """Two sets of different shapes."""
+        return [cls(NormBall(2, 1.0), NormBall(1, 1.2))]
+
+
+@register("sum", MeanSet)
+class MeanSum(_LinearSum, MeanSet):
+    """Means that are displaced from the centre as a member of either set is, ``first + second``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """Two sets of different shapes."""
+        return [cls(MeanMetricEllipsoid(0.4), MeanWithin(NormBall(2, 0.3)))]
+
+
+@register("sum", CovarianceSet)
+class CovarianceSum(_Sum, CovarianceSet):
+    """Covariances that are displaced from the centre as a member of either set is, ``first + second``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """Two sets of different shapes."""
+        return [cls(FrobeniusBall(0.4), LoewnerInterval(0.2))]
+
+
+@register("sum", MomentSet)
+class MomentSum(_Sum, MomentSet):
+    """Pairs of mean and covariance that are displaced from the centre as a member of either set is, ``first + second``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """Two sets of different shapes."""
+        return [cls(GelbrichBall(0.3), DelageYe(0.1, 1.3))]

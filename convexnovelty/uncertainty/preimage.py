@@ -1,0 +1,101 @@
+"""What a linear map takes into a set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from convexnovelty.moments import Moments
+from convexnovelty.uncertainty.algebra import Operator, placed, register
+from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
+from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
+from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
+from convexnovelty.uncertainty.norm_ball import NormBall
+from convexnovelty.validation import points
+
+__all__ = ["CovariancePreimage", "MeanPreimage", "MomentPreimage", "PointPreimage"]
+
+
+class _Preimage(Operator):
+    r"""What a matrix takes into a set of the space that it maps to, :math:`\{u : Tu \in A\}`.
+
+    .. math:: \sigma_{T^{-1}A}(w) = \min\{\sigma_A(y) : T'y = w\}
+
+    The set is placed around what the matrix makes of the centre. It is bounded if the matrix has independent columns;
+    otherwise it says nothing of some directions and is of use in an intersection.
+    """
+
+    exactness = "exact"
+    source = "Rockafellar, Convex Analysis, corollary 16.3.1"
+    part_names = ("part",)
+
+    def __init__(self, part: Any, matrix: Any) -> None:
+        self.part = part
+        self.matrix = points(matrix, "matrix")
+        self._inherit()
+        self.rotation_invariant = False
+        self.basis_dependent = True
+
+    def __repr__(self) -> str:
+        return f"{self.part!r}.preimage(array{self.matrix.shape})"
+
+    @property
+    def size(self) -> int:
+        """The number of columns of the matrix."""
+        return int(self.matrix.shape[1])
+
+    def _around(self, around: Any) -> dict[str, UncertaintySet]:
+        T = self.matrix
+        if isinstance(self, PointSet):
+            return {"part": placed(self.part, T @ around)}
+        S = T @ around.covariance @ T.T
+        return {"part": placed(self.part, Moments(T @ around.mean, (S + S.T) / 2))}
+
+    def membership(self, *member: Any) -> list[Any]:
+        """What the matrix makes of the member is one of the part's."""
+        own, context = self.parted(member)
+        T = self.matrix
+        mapped = [T @ block if len(block.shape) == 1 else T @ block @ T.T for block in own]
+        return self.joined(self.part, mapped, context)
+
+
+@register("preimage", PointSet)
+class PointPreimage(_Preimage, PointSet):
+    """Points that a linear map makes a member of, ``part.preimage(T)``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """More equations than coordinates, so that the set is bounded."""
+        return [cls(NormBall(2, 1.0), np.random.default_rng(13).standard_normal((dimension + 1, dimension)))]
+
+
+@register("preimage", MeanSet)
+class MeanPreimage(_Preimage, MeanSet):
+    """Means that a linear map makes a member of, ``part.preimage(T)``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """More equations than coordinates, so that the set is bounded."""
+        return [cls(MeanMetricEllipsoid(0.4), np.random.default_rng(13).standard_normal((dimension + 1, dimension)))]
+
+
+@register("preimage", CovarianceSet)
+class CovariancePreimage(_Preimage, CovarianceSet):
+    """Covariances that a linear map makes a member of, ``part.preimage(T)``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """More equations than coordinates, so that the set is bounded."""
+        return [cls(FrobeniusBall(0.4), np.random.default_rng(13).standard_normal((dimension + 1, dimension)))]
+
+
+@register("preimage", MomentSet)
+class MomentPreimage(_Preimage, MomentSet):
+    """Pairs of mean and covariance that a linear map makes a member of, ``part.preimage(T)``."""
+
+    @classmethod
+    def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
+        """More equations than coordinates, so that the set is bounded."""
+        return [cls(GelbrichBall(0.3), np.random.default_rng(13).standard_normal((dimension + 1, dimension)))]
