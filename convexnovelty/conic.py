@@ -45,9 +45,7 @@ class Residuals:
     @property
     def worst(self) -> float:
         """The largest of the relative residuals; NaN if any of them is."""
-        return float(
-            np.max([self.primal, self.cone, self.dual, self.dual_cone, self.gap, self.complementarity])
-        )
+        return float(np.max([self.primal, self.cone, self.dual, self.dual_cone, self.gap, self.complementarity]))
 
     @classmethod
     def of_model(cls, problem: cp.Problem) -> Residuals:
@@ -335,7 +333,7 @@ def _geometric_scales(matrix: sp.csc_array, cones: Cones, sweeps: int) -> tuple[
     return np.exp(rows), np.exp(columns)
 
 
-def _tied(sums: Any, counts: Any, cones: Cones) -> Array:
+def _tied(sums: Any, counts: Any, cones: Cones) -> Any:
     """Means of logarithms by row, made the same for the rows of a cone that must keep its shape.
 
     A semidefinite cone is kept by D X D as well, so that its row (i, j) may get the mean of those of (i, i) and (j, j).

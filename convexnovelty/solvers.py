@@ -7,6 +7,7 @@ an interior-point method that stalls just short of 1e-10 is asked again for a li
 
 from __future__ import annotations
 
+import os
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from convexnovelty.errors import InputError
 __all__ = ["DEFAULT_SOLVER", "SolverProfile", "admitted", "check_options", "fallbacks", "known", "profile"]
 
 DEFAULT_SOLVER = "CLARABEL"
+# Names another default: worked problems are run by a process of their own, which is told the solver by it.
+VARIABLE = "CONVEXNOVELTY_SOLVER"
 # Order of a semidefinite cone beyond which a first-order method is asked first: an interior-point method factorises a
 # matrix whose order grows with the square of it.
 LARGE_SEMIDEFINITE = 50
@@ -149,7 +152,7 @@ _ROWS = (
     _row("ECOS", "ecos", "GPL", 1e-6, _same(*_INTERIOR), ladder=(_same(*_INTERIOR)(1e-9), {}),
          iterations="max_iters", remark=f"{_NO_LIMIT}; no wheels from Python 3.13 on"),
     _row("CVXOPT", "cvxopt", "GPL", 1e-6, _same(*_INTERIOR), tightest=1e-8, ladder=(
-        _same(*_INTERIOR)(1e-9), _same(*_INTERIOR)(1e-8), {}), iterations="max_iters", reads=frozenset(
+        _same(*_INTERIOR)(1e-8), {}), iterations="max_iters", reads=frozenset(
         {*_INTERIOR, "max_iters", "kktsolver", "refinement", "use_correction", "maxiters"}),
         remark=f"an error instead of a point when it is stopped; {_NO_LIMIT}"),
     _row("SCIPY", "scipy", "permissive", 1e-6, time_limit=lambda s: {"scipy_options": {"time_limit": s}},
@@ -193,9 +196,12 @@ def known() -> dict[str, SolverProfile]:
 def profile(name: str | None = None) -> SolverProfile:
     """The row of the table for ``name`` (any capitals); a solver that is not in the table gets its own defaults.
 
+    Without a name it is the solver that the environment variable ``CONVEXNOVELTY_SOLVER`` names, or Clarabel.
+
     Raises InputError when CVXPY does not find the solver, with the names that it does find.
     """
-    key = (name or DEFAULT_SOLVER).upper()
+    name = name or os.environ.get(VARIABLE) or DEFAULT_SOLVER
+    key = name.upper()
     installed = cp.installed_solvers()
     if key not in installed:
         raise InputError(f"solver: {name!r} is not installed; installed are {', '.join(sorted(installed))}")

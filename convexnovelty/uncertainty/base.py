@@ -203,9 +203,7 @@ class UncertaintySet:
     def numbers(self) -> dict[str, float]:
         """The plain numbers among the set's attributes, by the names under which they can be changed."""
         return {
-            name: float(value)
-            for name, value in vars(self).items()
-            if not name.startswith("_") and _is_number(value)
+            name: float(value) for name, value in vars(self).items() if not name.startswith("_") and _is_number(value)
         }
 
     def replaced(self, **changes: Any) -> Any:

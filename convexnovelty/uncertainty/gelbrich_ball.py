@@ -45,7 +45,9 @@ class GelbrichBall(MomentSet):
         if self.radius == 0:
             return [m == self.center_mean, S == self.center_covariance]  # a constraint with no room costs digits
         cost, constraints = transport_membership(S, np.asarray(self.factor), self.center_covariance)
-        return [*constraints, cp.sum_squares(m - self.center_mean) + cost <= self.radius**2]
+        # In units of the data: a sum of squares is compiled beside a one, which must not be out of proportion.
+        moved = cp.sum_squares((m - self.center_mean) / self.unit)
+        return [*constraints, moved + cost / self.unit**2 <= (self.radius / self.unit) ** 2]
 
     def worst_loss(self, a: cp.Expression, kappa: Any) -> Counterpart:
         """The nominal loss and the radius times the length of the direction, in the proportion of kappa."""

@@ -34,7 +34,9 @@ class _Translation(Operator):
         self.part = part
         blocks = {"points": "v", "mean": "v", "covariance": "S", "moments": "vS"}[part.family]
         given = shift if len(blocks) == 2 else (shift,)
-        self.shift = [vector(x, "shift") if kind == "v" else symmetric(x, "shift") for kind, x in zip(blocks, given, strict=True)]
+        self.shift = [
+            vector(x, "shift") if kind == "v" else symmetric(x, "shift") for kind, x in zip(blocks, given, strict=True)
+        ]
         self._inherit()
         self.rotation_invariant = False
         self.basis_dependent = True

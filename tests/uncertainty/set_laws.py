@@ -109,9 +109,7 @@ def agrees(recipe: Any, nominal: Moments, tolerance: float = 1e-6, tried: list[n
     for a in tried or directions(nominal):
         close = tolerance * size_of(uncertainty, a)
         derived, reached = evaluate(uncertainty, a, "derived"), attack(a, KAPPA)
-        assert derived == pytest.approx(reached.value, abs=close), (
-            f"{recipe}: derived against adversary at {a}"
-        )
+        assert derived == pytest.approx(reached.value, abs=close), f"{recipe}: derived against adversary at {a}"
         best = evaluate(uncertainty, a)
         if uncertainty.exactness == "exact":
             assert best == pytest.approx(reached.value, abs=close), f"{recipe}: closed form at {a}"
@@ -119,9 +117,7 @@ def agrees(recipe: Any, nominal: Moments, tolerance: float = 1e-6, tried: list[n
             assert best >= reached.value - close, f"{recipe}: a conservative value lies below at {a}"
         member = sets.worst_member(uncertainty, a, KAPPA)
         assert distance(uncertainty, member) < 1e-5, f"{recipe}: the worst member is no member at {a}"
-        assert value_of(uncertainty, member, a) == pytest.approx(reached.value, abs=close), (
-            f"{recipe} at {a}"
-        )
+        assert value_of(uncertainty, member, a) == pytest.approx(reached.value, abs=close), f"{recipe} at {a}"
         for sample in samples:
             assert value_of(uncertainty, sample, a) <= reached.value + close, f"{recipe}: a sample at {a}"
 
@@ -196,7 +192,9 @@ def scales(recipe: Any, nominal: Moments, unit: float, tolerance: float = 1e-6) 
     a = np.linspace(-1.0, 1.5, nominal.dimension)
     close = tolerance * size_of(here, a)
     for route in ("best", "derived"):
-        assert evaluate(there, a, route) / unit == pytest.approx(evaluate(here, a, route), abs=close), f"{recipe} {route}"
+        assert evaluate(there, a, route) / unit == pytest.approx(evaluate(here, a, route), abs=close), (
+            f"{recipe} {route}"
+        )
     reached = sets.Adversary(there)(a, KAPPA).value
     assert reached / unit == pytest.approx(sets.Adversary(here)(a, KAPPA).value, abs=close), f"{recipe}: adversary"
 
@@ -212,7 +210,9 @@ def in_units(recipe: Any, unit: float) -> Any:
     name = type(recipe).__name__
     if hasattr(recipe, "parts"):
         made = recipe._copy(**{part: in_units(inner, unit) for part, inner in recipe.parts().items()})
-        if not all(isinstance(value, (sets.UncertaintySet, str, float, bool, type(None))) for value in vars(made).values()):
+        if not all(
+            isinstance(value, (sets.UncertaintySet, str, float, bool, type(None))) for value in vars(made).values()
+        ):
             raise NotImplementedError(name)
         return made
     if any(isinstance(value, (np.ndarray, list, tuple)) for value in vars(recipe).values()):
