@@ -359,6 +359,7 @@ class Formulation:
         InfeasibleError, UnboundedError : with the reason; for a confidence, with the largest feasible one.
         SolverError : any status but optimal, or a point whose recomputed residuals are not those of a solution.
         """
+        solver = solver or solvers.preferred()
         profile = solvers.profile(solver)
         if self._admissible is not None:
             self._admissible()

@@ -7,8 +7,8 @@ an interior-point method that stalls just short of 1e-10 is asked again for a li
 
 from __future__ import annotations
 
-import os
 import functools
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,10 +18,11 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 
-__all__ = ["DEFAULT_SOLVER", "SolverProfile", "admitted", "check_options", "fallbacks", "known", "profile"]
+__all__ = ["DEFAULT_SOLVER", "SolverProfile", "admitted", "check_options", "fallbacks", "known", "preferred", "profile"]
 
 DEFAULT_SOLVER = "CLARABEL"
-# Names another default: worked problems are run by a process of their own, which is told the solver by it.
+# Names the solver of every formulation that is solved without one: worked problems are run by a process of their own,
+# which is told by it. Algorithms that call a solver for their own purposes go on choosing it themselves.
 VARIABLE = "CONVEXNOVELTY_SOLVER"
 # Order of a semidefinite cone beyond which a first-order method is asked first: an interior-point method factorises a
 # matrix whose order grows with the square of it.
@@ -188,6 +189,11 @@ _ROWS = (
 _PROFILES = {row.name: row for row in _ROWS}
 
 
+def preferred() -> str | None:
+    """The solver that the environment variable ``CONVEXNOVELTY_SOLVER`` names, or None."""
+    return os.environ.get(VARIABLE) or None
+
+
 def known() -> dict[str, SolverProfile]:
     """The whole table by name, whether installed or not."""
     return dict(_PROFILES)
@@ -196,12 +202,9 @@ def known() -> dict[str, SolverProfile]:
 def profile(name: str | None = None) -> SolverProfile:
     """The row of the table for ``name`` (any capitals); a solver that is not in the table gets its own defaults.
 
-    Without a name it is the solver that the environment variable ``CONVEXNOVELTY_SOLVER`` names, or Clarabel.
-
     Raises InputError when CVXPY does not find the solver, with the names that it does find.
     """
-    name = name or os.environ.get(VARIABLE) or DEFAULT_SOLVER
-    key = name.upper()
+    key = (name or DEFAULT_SOLVER).upper()
     installed = cp.installed_solvers()
     if key not in installed:
         raise InputError(f"solver: {name!r} is not installed; installed are {', '.join(sorted(installed))}")

@@ -192,3 +192,16 @@ def test_the_installed_command_runs():
     )
     assert done.returncode == 0
     assert done.stdout.startswith("soft_ball")
+
+
+def test_problems_are_solved_by_the_solver_that_is_asked_for(tmp_path, capsys):
+    _file(
+        tmp_path,
+        "import convexnovelty as cn\n"
+        "s = cn.single_class_mpm(cn.Moments([2.0], [[1.0]]), confidence=0.5).solve()\n"
+        "CLAIMS = [cn.Claim(f'solved by {s.solver}', s.objective, 1.0, tolerance=1e-8)]\n",
+        "one.py",
+    )
+    for name in ("SCS", "CLARABEL"):
+        assert main(["check", str(tmp_path), "--solver", name]) == 0
+        assert f"solved by {name}" in " ".join(capsys.readouterr().out.split())

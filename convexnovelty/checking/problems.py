@@ -50,20 +50,21 @@ def check_problems(place: Path, *, solver: str | None = None, progress: Callable
     A problem that raises, that runs too long, or that claims nothing is a failed row: silence is not success.
     """
     began = time.perf_counter()
+    profile = solvers.profile(solver)
     rows: list[Row] = []
     for file in problem_files(place):
         if progress is not None:
             progress(file.stem)
-        rows += _rows(file, solver)
-    return Report(rows, solver=solvers.profile(solver).name, seconds=time.perf_counter() - began)
+        rows += _rows(file, solver, profile.accuracy)
+    return Report(rows, solver=profile.name, seconds=time.perf_counter() - began)
 
 
-def _rows(file: Path, solver: str | None) -> list[Row]:
+def _rows(file: Path, solver: str | None, accuracy: float) -> list[Row]:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "claims.json"
         command = [sys.executable, "-m", "convexnovelty.checking.problems", str(file), str(answer)]
-        environment = {**os.environ, "MPLBACKEND": "Agg", **({"CONVEXNOVELTY_SOLVER": solver} if solver else {})}
+        environment = {**os.environ, "MPLBACKEND": "Agg", **({solvers.VARIABLE: solver} if solver else {})}
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=TIME_LIMIT, env=environment, check=False
@@ -77,7 +78,7 @@ def _rows(file: Path, solver: str | None) -> list[Row]:
     if not claims:
         return [_failed(file, "left no CLAIMS behind")]
     seconds = (time.perf_counter() - began) / len(claims)
-    rows = [claim_row("problems", file.stem, claim.kind, "claim", claim) for claim in claims]
+    rows = [claim_row("problems", file.stem, claim.kind, "claim", claim, accuracy) for claim in claims]
     # Each claim of a problem is a sentence of its own, so that none is folded away.
     return [Row(**{**asdict(row), "theorem": False, "seconds": seconds}) for row in rows]
 

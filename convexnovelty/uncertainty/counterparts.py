@@ -125,7 +125,7 @@ def evaluate(counterpart: Counterpart) -> float:
     largest = max((max(c.shape) for c in problem.constraints if isinstance(c, cp.PSD)), default=0)
     # A splitting method is hundreds of times faster on large semidefinite cones, see convexnovelty.direct.
     rungs = [("SCS", solvers.profile("SCS").ladder[0])] if largest > LARGE else []
-    rungs += [(solvers.profile().name, options) for options in solvers.profile().ladder]
+    rungs += [(solvers.DEFAULT_SOLVER, options) for options in solvers.profile().ladder]
     # Interior-point methods may circle on degenerate linear programs, where a simplex method is at home.
     last = "HIGHS" if problem.is_lp() else "SCS"
     rungs.append((last, solvers.profile(last).ladder[0]))
