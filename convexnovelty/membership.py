@@ -34,6 +34,7 @@ __all__ = ["Counterpart", "Membership", "as_counterpart", "compiled", "convex", 
 
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
 ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
+FAR = 1e4  # a set that reaches so many times its scale holds a ray
 RESCALE = 100.0  # how much scales must differ to be worth a second look
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
 DONE = ("Solved", "AlmostSolved")
@@ -178,7 +179,7 @@ class Membership:
             cost = np.zeros(program.c.size)
             cost[self.columns] = sign * direction / np.linalg.norm(direction)
             solution = next(attempts(replace(program, c=cost), LADDER[2:]))
-            if "DualInfeasible" in solution.status and _is_ray(program, solution, cost):
+            if "DualInfeasible" in solution.status and _is_ray(program, solution, cost) and _reaches(program, cost):
                 raise UnboundedSetError(
                     f"{self.name} is unbounded: it holds a ray, so that a worst case over it is infinite; bound it"
                 )
@@ -338,6 +339,15 @@ def _gap(program: ConicProgram) -> float:
         if solution.status in DONE:
             return float(np.linalg.norm(solution.x[width : width + rows]))
     return float("inf")
+
+
+def _reaches(program: ConicProgram, cost: Array) -> bool:
+    """Whether the feasible set goes on for many times its scale: a ray is read up to the solver's tolerance."""
+    line = sp.csr_array(cost[None, :])
+    A = sp.csr_array(sp.vstack([line, program.A]))
+    cones = replace(program.cones, zero=program.cones.zero + 1)
+    further = ConicProgram(program.c, A, np.concatenate([[-FAR], program.b]), cones)
+    return any(solution.status in DONE for solution in attempts(further, LADDER[2:3]))
 
 
 def _is_ray(program: ConicProgram, solution: ConicSolution, cost: Array) -> bool:

@@ -1,0 +1,227 @@
+"""Compiled programs: residuals by our own arithmetic, duals, scaling, cones; held against Clarabel and SCS."""
+
+from __future__ import annotations
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from convexnovelty.cones import Cones, smat, svec, svec_map
+from convexnovelty.conic import ConicProgram, Residuals
+from convexnovelty.direct import attempts
+from convexnovelty.facial import applied, faces
+
+
+def problems() -> dict[str, cp.Problem]:
+    """One problem for each class, signed data, with the right-hand sides that make every multiplier matter."""
+    rng = np.random.default_rng(0)
+    x, A, c = cp.Variable(4), rng.standard_normal((6, 4)), rng.standard_normal(4)
+    X, C = cp.Variable((3, 3), symmetric=True), rng.standard_normal((3, 3))
+    return {
+        "LP": cp.Problem(cp.Minimize(c @ x + 3), [cp.norm(x, 1) <= 1, A @ x <= 1]),
+        "QP": cp.Problem(cp.Maximize(5 - cp.sum_squares(A @ x - 1) - x[0]), [x >= 0.1, cp.sum(x) == 1]),
+        "QCQP": cp.Problem(cp.Minimize(cp.sum_squares(x - 1) + 1), [cp.sum_squares(A @ x) <= 1]),
+        "SOCP": cp.Problem(cp.Minimize(cp.norm(A @ x - 2) + 0.5 * cp.norm(x - c)), [cp.norm(x) <= 1]),
+        "SDP": cp.Problem(
+            cp.Minimize(cp.trace((C + C.T) @ X)), [X >> 0, cp.trace(X) == 1, cp.norm(X - np.eye(3) / 3, "nuc") <= 0.5]
+        ),
+        "EXP": cp.Problem(cp.Maximize(cp.sum(cp.entr(x))), [cp.sum(x) == 1, x[0] >= 0.5]),
+        "POW": cp.Problem(
+            cp.Minimize(cp.pnorm(x - np.array([1, 2, -3, 4]), 3, approx=False)),
+            [cp.sum(x) == 1, cp.log_sum_exp(x) <= 2],
+        ),
+        "POW in four dimensions": cp.Problem(
+            cp.Maximize(cp.geo_mean(x, [0.2, 0.3, 0.4, 0.1], approx=False)), [x[0] + 2 * x[1] + x[2] + x[3] <= 1]
+        ),
+    }
+
+
+CASES = [pytest.param(problem, id=name) for name, problem in problems().items()]
+
+
+def sign(problem: cp.Problem) -> float:
+    return 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
+
+
+@pytest.mark.parametrize("problem", CASES)
+def test_the_arrays_have_the_value_of_the_problem_with_its_constant(problem):
+    program = ConicProgram.from_problem(problem)
+    solution = program.solve()
+    assert solution.status == "Solved"
+    assert sign(problem) * program.objective(solution.x) == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-6)
+
+
+@pytest.mark.parametrize("problem", CASES)
+def test_the_dual_problem_has_the_same_value_on_two_solvers(problem):
+    value = problem.solve(solver="CLARABEL")
+    dual, variables = ConicProgram.from_problem(problem).dual_problem()
+    assert dual.is_dcp()
+    assert set(variables) <= {"x", "z"}
+    assert sign(problem) * dual.solve(solver="CLARABEL") == pytest.approx(value, rel=1e-6, abs=1e-7)
+    assert sign(problem) * dual.solve(solver="SCS", eps=1e-8) == pytest.approx(value, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("problem", CASES)
+def test_residuals_are_small_at_a_solution_and_only_there(problem):
+    program = ConicProgram.from_problem(problem)
+    solution = program.solve(tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    assert program.residuals(solution.x, solution.z).worst < 1e-6
+    assert program.residuals(solution.x, solution.z, solution.s).worst < 1e-6
+    rng = np.random.default_rng(1)
+    for x, z in (
+        (solution.x + 0.01 * rng.standard_normal(solution.x.size), solution.z),
+        (solution.x, solution.z + 0.01 * rng.standard_normal(solution.z.size)),
+        (solution.x, -solution.z),
+        (solution.x, np.zeros_like(solution.z)),
+    ):
+        assert program.residuals(x, z).worst > 1e-4
+
+
+@pytest.mark.parametrize("problem", CASES)
+def test_a_point_of_scs_is_read_in_its_own_order(problem):
+    try:
+        data, chain, _ = problem.get_problem_data("SCS")
+    except cp.SolverError:
+        pytest.skip("SCS does not know this cone")
+    raw = chain.solve_via_data(problem, data, solver_opts={"eps": 1e-8, "max_iters": 50_000})
+    program = ConicProgram.from_data(data, "SCS")
+    assert program.residuals(np.array(raw["x"]), program.from_solver_order(np.array(raw["y"]), "SCS")).worst < 1e-6
+
+
+@pytest.mark.parametrize("problem", CASES)
+@pytest.mark.parametrize("unit", [1.0, 1e-7, 1e9])
+def test_equilibration_is_undone_by_its_scales(problem, unit):
+    plain = ConicProgram.from_problem(problem)
+    if plain.P is not None and unit != 1:
+        pytest.skip("a quadratic objective does not scale with its right-hand side")
+    program = ConicProgram(plain.c, plain.A, unit * plain.b, plain.cones, plain.P)
+    scaled, scale = program.equilibrated()
+    assert abs(scaled.A).max() <= 1.0 + 1e-2
+    solution = scaled.solve()
+    if solution.status == "Solved":
+        x, z = scale.columns * solution.x, scale.rows * solution.z
+        s = program.b - program.A @ x
+        assert np.linalg.norm(program.cones.violations(s)) <= 1e-5 * (1e-12 + np.abs(program.b).max())
+        stationary = (0 if program.P is None else program.P @ x) + program.A.T @ z + program.c
+        assert np.linalg.norm(stationary) <= 1e-5 * (1 + np.linalg.norm(program.c))
+        assert scaled.objective(solution.x) * scale.objective == pytest.approx(program.objective(x), rel=1e-6, abs=1e-9)
+
+
+def test_a_program_knows_its_cones():
+    kinds = {name: ConicProgram.from_problem(problem).cones for name, problem in problems().items()}
+    assert kinds["SDP"].semidefinite and not kinds["SOCP"].semidefinite
+    assert kinds["EXP"].exponential == 4
+    assert kinds["POW in four dimensions"].power == ((0.2, 0.3, 0.4, 0.1),)
+    assert kinds["LP"].second_order == ()
+
+
+# -- cones -----------------------------------------------------------------------------------------------------------
+
+
+def test_svec_keeps_inner_products_and_comes_back():
+    rng = np.random.default_rng(2)
+    A, B = rng.standard_normal((2, 5, 5))
+    A, B = A + A.T, B + B.T
+    assert svec(A) @ svec(B) == pytest.approx(np.trace(A @ B))
+    assert np.allclose(smat(svec(A), 5), A)
+    assert np.allclose((svec_map(5) @ svec(A)).reshape(5, 5, order="F"), A)
+
+
+MEMBERS = [
+    (Cones(nonnegative=2), [1.0, 0.0], [1.0, -0.3], 0.3),
+    (Cones(zero=2), [0.0, 0.0], [3.0, 4.0], 5.0),
+    (Cones(second_order=(3,)), [5.0, 3.0, -4.0], [4.0, 3.0, -4.0], 1.0),
+    (Cones(semidefinite=(2,)), list(svec(np.array([[1.0, 1.0], [1.0, 1.0]]))), list(svec(np.diag([1.0, -2.0]))), 2.0),
+    (Cones(exponential=1), [1.0, 2.0, 2 * math.exp(0.5)], [1.0, 2.0, 2 * math.exp(0.5) - 1e-3], 1e-3),
+    (Cones(power=((0.3, 0.7),)), [1.0, 1.0, -1.0], [1.0, 1.0, 1.001], 1e-3),
+]
+
+
+@pytest.mark.parametrize("cones, inside, outside, distance", MEMBERS)
+def test_distances_vanish_on_the_cone_and_bound_the_distance_outside(cones, inside, outside, distance):
+    assert np.linalg.norm(cones.violations(np.array(inside))) == pytest.approx(0.0, abs=1e-12)
+    measured = float(np.linalg.norm(cones.violations(np.array(outside))))
+    v = cp.Variable(len(outside))
+    nearest = cp.Problem(cp.Minimize(cp.norm(v - np.array(outside))), cones.constraints(v)).solve(solver="CLARABEL")
+    assert nearest - 1e-7 <= measured <= distance + 1e-12
+
+
+@pytest.mark.parametrize("cones", [case[0] for case in MEMBERS] + [Cones(power=((0.2, 0.5, 0.3),))])
+def test_the_dual_cone_is_the_polar_of_the_cone(cones):
+    """Random members of both have products that are not negative, and points off the dual have a bad partner."""
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        u, v = cp.Variable(cones.size), cp.Variable(cones.size)
+        t, w = rng.standard_normal((2, cones.size))
+        cp.Problem(cp.Minimize(cp.norm(u - t)), cones.constraints(u)).solve(solver="CLARABEL")
+        cp.Problem(cp.Minimize(cp.norm(v - w)), cones.constraints(v, dual=True)).solve(solver="CLARABEL")
+        assert u.value @ v.value >= -1e-6
+        assert np.linalg.norm(cones.violations(u.value)) < 1e-5
+        assert np.linalg.norm(cones.violations(v.value, dual=True)) < 1e-5
+        if np.linalg.norm(v.value - w) > 1e-3:
+            # Moreau: what projects to v on the dual leaves minus a member of the cone.
+            assert np.linalg.norm(cones.violations(v.value - w)) < 1e-3
+
+
+def test_a_planted_fault_in_the_dual_cone_is_seen():
+    """The exponential cone taken for its own dual gives another value: the check above is not idle."""
+    problem = problems()["EXP"]
+    program = ConicProgram.from_problem(problem)
+    z = cp.Variable(program.b.size)
+    wrong = cp.Problem(
+        cp.Maximize(-(program.b @ z)),
+        [
+            program.A.T @ z + program.c == 0,
+            *Cones(program.cones.zero).constraints(z[: program.cones.zero], dual=True),
+            z[program.cones.zero] >= 0,
+            *Cones(exponential=program.cones.exponential).constraints(z[program.cones.zero + 1 :]),
+        ],
+    )
+    value = -wrong.solve(solver="CLARABEL")
+    assert not value == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-3)
+
+
+def test_residuals_of_a_model_without_a_canonical_point():
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [x >= 1, x[0] + x[1] <= 5])
+    problem.solve(solver="HIGHS")
+    assert Residuals.of_model(problem).worst < 1e-8
+    x.value = np.array([0.5, 1.0])
+    assert Residuals.of_model(problem).worst > 0.1
+
+
+# -- what is said twice, and faces -----------------------------------------------------------------------------------
+
+
+def test_what_a_program_says_twice_is_said_once():
+    v = cp.Variable(6)
+    S = cp.reshape(svec_map(3) @ v, (3, 3), order="F")
+    problem = cp.Problem(cp.Minimize(np.arange(1.0, 7.0) @ v), [S >> 0, S == np.eye(3), S >> 0, v[0] >= -1, v[0] >= -1])
+    program = ConicProgram.from_problem(problem)
+    once = program.without_repetition()
+    assert program.cones.semidefinite == (3, 3) and once.cones.semidefinite == (3,)
+    assert program.cones.zero == 9 and once.cones.zero == 6
+    assert once.cones.nonnegative == 1
+    assert once.objective(once.solve().x) == pytest.approx(program.objective(program.solve().x), rel=1e-7)
+
+
+def test_a_cone_without_interior_is_replaced_by_its_face():
+    """0 <= S <= vv' leaves multiples of vv': its dual is attained after the reduction, and its value is right."""
+    v = cp.Variable(6)
+    S = cp.reshape(svec_map(3) @ v, (3, 3), order="F")
+    top = np.outer([1.0, 2.0, -1.0], [1.0, 2.0, -1.0])
+    program = ConicProgram.from_problem(cp.Problem(cp.Minimize(np.ones(6) @ v), [S >> 0, top - S >> 0]))
+
+    def solved(posed: ConicProgram) -> np.ndarray | None:
+        return next((s.x for s in attempts(posed, (1e-10, 1e-8)) if s.status == "Solved"), None)
+
+    inside = solved(ConicProgram(np.zeros(6), program.A, program.b, program.cones))
+    found = faces([program], [inside], solved)
+    transform, cones = applied(program, found)
+    assert cones.semidefinite == (1, 1)
+    reduced = ConicProgram(program.c, sp.csr_array(transform @ program.A), transform @ program.b, cones)
+    exact = min(0.0, float(np.ones(6) @ svec(top)))
+    assert reduced.objective(solved(reduced)) == pytest.approx(exact, abs=1e-7)
