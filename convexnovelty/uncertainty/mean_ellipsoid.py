@@ -35,6 +35,8 @@ class MeanEllipsoid(MeanSet):
 
     def membership(self, m: cp.Expression, S: cp.Expression) -> list[Any]:
         """The ellipsoid as a semidefinite constraint in mean and covariance."""
+        if self.radius == 0:
+            return [m == self.center]  # the semidefinite constraint would hold no interior point
         d = cp.reshape(m - self.center, (m.size, 1), order="F") / self.unit
         corner = np.array([[self.radius**2]])
         return [cp.bmat([[S / self.unit**2, d], [d.T, corner]]) >> 0]

@@ -1,0 +1,158 @@
+"""Faults that were reported of other libraries, as tests of the sets here; named after the list of cases."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import set_laws as laws
+
+from convexnovelty import uncertainty as sets
+from convexnovelty.errors import EmptySetError, InputError, UnboundedSetError
+from convexnovelty.moments import Moments
+
+
+class NearIdentity(sets.CovarianceSet):
+    """A user's set that says S >> 0 of a matrix that the library makes symmetric."""
+
+    def membership(self, S):
+        return [cp.norm(S - np.eye(2), "fro") <= 1, S >> 0]
+
+
+class UnitVariances(sets.CovarianceSet):
+    """Unbounded off the diagonal, were the matrix not symmetric and semidefinite."""
+
+    def membership(self, S):
+        return [cp.diag(S) == 1]
+
+
+def test_b27_a_covariance_is_symmetric_by_construction():
+    """With a plain variable the worst S[0, 1] would be 1 and the worst covariance [[1, 1], [0, 1]]."""
+    membership = sets.membership_of(NearIdentity().centred(laws.moments(2)))
+    corner = sets.svec(np.array([[0.0, 0.5], [0.5, 0.0]]))
+    value, worst = membership.maximise(corner)
+    assert value == pytest.approx(1 / np.sqrt(2), rel=1e-7)
+    assert worst == pytest.approx(sets.svec(np.array([[1.0, 0.5**0.5], [0.5**0.5, 1.0]])), abs=1e-5)
+    assert sets.membership_of(UnitVariances().centred(laws.moments(2))).maximise(corner)[0] == pytest.approx(1.0)
+
+
+def test_b36_an_empty_set_is_an_error_that_names_the_members():
+    apart = sets.NormBall(2, 1) & (sets.NormBall(2, 1) + np.array([2.1, 0.0]))
+    with pytest.raises(EmptySetError, match=r"NormBall\(p=2, radius=1\) & \(NormBall.*empty"):
+        apart.centred(np.zeros(2))
+    crossed = sets.ConicSet(lambda u: [u >= 1, u <= 0])
+    with pytest.raises(EmptySetError, match="ConicSet"):
+        sets.support(crossed, np.ones(2))
+
+    class Negative(sets.CovarianceSet):
+        def membership(self, S):
+            return [S << -np.eye(2)]
+
+    with pytest.raises(EmptySetError, match="Negative"):
+        sets.worst_deviation(Negative().centred(laws.moments(2)), np.ones(2))
+    with pytest.raises(EmptySetError, match="lower end"):
+        sets.LoewnerInterval(0.1, lower=5 * np.eye(2)).centred(Moments(np.zeros(2), np.eye(2)))
+    with pytest.raises(EmptySetError, match="coordinate 1"):
+        sets.Interval([0.0, 2.0], [1.0, 1.0])
+
+
+def test_b36_sets_that_touch_are_not_empty():
+    """The dual of this support is not attained; its value is that of the only common point."""
+    touching = (sets.NormBall(2, 1) & (sets.NormBall(2, 1) + np.array([2.0, 0.0]))).centred(np.zeros(2))
+    for w in laws.directions(laws.moments(2)):
+        assert sets.evaluate_support(touching, w) == pytest.approx(w[0], rel=1e-5, abs=1e-5 * np.linalg.norm(w))
+        assert sets.Adversary(touching)(w).value == pytest.approx(w[0], rel=1e-5, abs=1e-4 * np.linalg.norm(w))
+
+
+@pytest.mark.parametrize(
+    "unbounded",
+    [
+        sets.Polyhedron([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0]),
+        sets.ConicSet(lambda u: [u[0] >= cp.norm(u[1:])]),
+        sets.NormBall(2, 1).preimage([[1.0, 1.0]]),
+    ],
+)
+def test_an_unbounded_set_is_an_error_that_names_it(unbounded):
+    with pytest.raises(UnboundedSetError, match=type(unbounded).__name__.replace("PointPreimage", "preimage")):
+        sets.evaluate_support(unbounded.centred(np.zeros(2)), np.array([1.0, 0.3]))
+
+
+def test_an_unbounded_part_may_be_cut_off_by_another():
+    strip = sets.NormBall(2, 0.5).preimage([[1.0, 1.0]])
+    both = (strip & sets.Box(radius=1.0)).centred(np.zeros(2))
+    assert sets.evaluate_support(both, [1.0, 1.0]) == pytest.approx(0.5, rel=1e-7)
+    assert sets.evaluate_support(both, [1.0, -1.0]) == pytest.approx(2.0, rel=1e-7)
+
+
+@pytest.mark.parametrize("route", ["best", "derived"])
+def test_b39_a_budget_and_a_box_both_hold(route):
+    """Two facets of 2^k would give 2 for the first, the budget alone 2.25 for the second."""
+    one = sets.Budget(1.0).centred(np.zeros(2))
+    assert sets.evaluate_support(one, [1.0, -1.0], route) == pytest.approx(1.0, rel=1e-8)
+    half = sets.Budget(1.5, [0.5, 0.5, 0.5]).centred(np.zeros(3))
+    assert sets.evaluate_support(half, [3.0, -2.0, 1.0], route) == pytest.approx(2.0, rel=1e-8)
+    assert sets.evaluate_support(half, [-3.0, -2.0, 1.0], route) == pytest.approx(2.0, rel=1e-8)
+
+
+def test_b39_a_polyhedron_keeps_every_row():
+    """A known toolbox loses a term of the dual as soon as there are two rows."""
+    A = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    box = sets.Polyhedron(A, [0.5, 0.25, 1.0, 0.25]).centred(np.zeros(2))
+    for route in ("best", "derived"):
+        assert sets.evaluate_support(box, [1.0, -1.0], route) == pytest.approx(0.75, rel=1e-8)
+        assert sets.evaluate_support(box, [-1.0, 1.0], route) == pytest.approx(1.25, rel=1e-8)
+
+
+def test_b39_a_budget_of_the_dimension_is_the_box():
+    nominal = laws.moments(4)
+    box, budget = sets.Box(radius=1.0).centred(nominal.mean), sets.Budget(4.0).centred(nominal.mean)
+    for w in laws.directions(nominal):
+        assert sets.evaluate_support(budget, w) == pytest.approx(sets.evaluate_support(box, w), rel=1e-7)
+
+
+@pytest.mark.parametrize("radius", [-0.1, float("nan"), float("inf")])
+def test_b42_a_radius_is_checked_where_it_is_given(radius):
+    for make in (sets.NormBall, sets.FrobeniusBall, sets.MeanEllipsoid, sets.GelbrichBall, sets.WishartBall):
+        with pytest.raises(InputError, match="radius"):
+            make(radius=radius)
+
+
+def test_b42_the_constant_of_an_uncertain_objective_stays():
+    ball = sets.NormBall(2, 0.2).centred(np.array([10.0, 0.0]))
+    w = np.array([3.0, 4.0])
+    for route in ("best", "derived"):
+        made = sets.support(ball, w, route)
+        value = cp.Problem(cp.Minimize(made.value + 7), made.constraints).solve(solver="CLARABEL")
+        assert value == pytest.approx(38.0, rel=1e-7)
+        assert sets.evaluate_support(ball, w, route) == pytest.approx(31.0, rel=1e-8)
+
+
+def test_b42_a_square_is_not_a_radius():
+    """The support of u'u <= 4 at (3, 4) is 2 * 5: not 5 (the radius ignored), not 20 (the square taken for it)."""
+    w = np.array([3.0, 4.0])
+    by_square = sets.ConicSet(lambda u: [cp.sum_squares(u) <= 4]).centred(np.zeros(2))
+    for ball in (by_square, sets.Ellipsoid(np.eye(2), 2.0), sets.NormBall(2, 2.0)):
+        assert sets.evaluate_support(ball, w, "derived") == pytest.approx(10.0, rel=1e-7)
+
+
+def test_b42_a_radius_of_zero_is_nominal_in_a_product():
+    nominal = laws.moments(3)
+    a = np.array([1.0, -2.0, 0.5])
+    none = sets.evaluate_loss(sets.as_moment_set(None).centred(nominal), a, 1.3)
+    zero = (sets.MeanEllipsoid(0.0) * sets.FrobeniusBall(0.0)).centred(nominal)
+    for route in ("best", "derived"):
+        assert sets.evaluate_loss(zero, a, 1.3, route) == pytest.approx(none, rel=1e-6)
+
+
+def test_a_worst_distribution_attains_its_own_robust_value():
+    """A known library's worst distribution does not: 0.481 against 0.512."""
+    nominal = laws.moments(3)
+    for kind in sets.catalogue().values():
+        for recipe in kind.examples(3):
+            uncertainty = laws.centred(recipe, nominal)
+            if uncertainty.exactness == "exact":
+                a = np.array([0.7, -1.1, 0.4])
+                member = sets.worst_member(uncertainty, a, 1.2)
+                reached = laws.value_of(uncertainty, member, a, 1.2)
+                size = laws.size_of(uncertainty, a)
+                assert reached == pytest.approx(laws.evaluate(uncertainty, a, kappa=1.2), abs=1e-6 * size), repr(recipe)
