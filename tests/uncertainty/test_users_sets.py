@@ -1,0 +1,187 @@
+"""Sets that a user writes by membership alone, in every form of class that people write."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import set_laws as laws
+
+from convexnovelty import uncertainty as sets
+from convexnovelty.errors import InputError
+
+
+class Mine(sets.CovarianceSet):
+    def membership(self, S):
+        return [cp.norm(S - self.center, "nuc") <= self.radius, S >> 0]
+
+
+@dataclasses.dataclass(frozen=True)
+class TraceBand(sets.CovarianceSet):
+    """A frozen dataclass: total variance within a band, every member above half of the nominal covariance."""
+
+    share: float = 0.3
+
+    def membership(self, S):
+        total = float(np.trace(self.center))
+        return [cp.abs(cp.trace(S) - total) <= self.share * total, S >> 0.5 * self.center]
+
+
+class Asymmetric(sets.MeanSet):
+    """No call of the base's __init__: a mean that may move further up than down, in nominal deviations."""
+
+    def __init__(self, up, down):
+        self.up, self.down = up, down
+
+    def membership(self, m):
+        deviations = np.sqrt(np.diag(self.covariance))
+        return [m - self.center <= self.up * deviations, self.center - m <= self.down * deviations]
+
+
+class MeanByWorstCovariance(sets.MeanSet):
+    """A mean whose room grows with the trace of the covariance that comes with it."""
+
+    def membership(self, m, S):
+        return [cp.norm(m - self.center) <= self.radius + 0.1 * cp.trace(S)]
+
+
+class Correlated(sets.MomentSet):
+    """A joint set: far means only with covariances near the nominal one."""
+
+    def membership(self, m, S):
+        m0, S0 = self.center
+        return [cp.norm(m - m0) / self.unit + cp.norm(S - S0, "fro") / self.unit**2 <= self.radius]
+
+
+class LogBall(sets.PointSet):
+    """A set of points that returns a single constraint, with an exponential cone."""
+
+    def membership(self, u):
+        return cp.sum(cp.exp(u - self.center)) + cp.norm(u - self.center, 1) <= self.dimension + self.radius
+
+
+USERS = [
+    Mine(0.3),
+    TraceBand(),
+    TraceBand(0.1),
+    Asymmetric(0.5, 0.2),
+    MeanByWorstCovariance(0.2),
+    Correlated(0.4),
+    LogBall(0.8),
+]
+
+
+@pytest.mark.parametrize("recipe", USERS, ids=lambda recipe: type(recipe).__name__)
+@pytest.mark.parametrize("dimension", [2, 4])
+def test_membership_alone_gives_a_proved_counterpart(recipe, dimension):
+    laws.agrees(recipe, laws.moments(dimension))
+
+
+@pytest.mark.parametrize("recipe", USERS, ids=lambda recipe: type(recipe).__name__)
+def test_membership_alone_is_refused_where_it_would_be_maximised(recipe):
+    laws.is_refused_when_maximised(laws.centred(recipe, laws.moments(3)), 3)
+
+
+@pytest.mark.parametrize("recipe", USERS, ids=lambda recipe: type(recipe).__name__)
+def test_numbers_of_a_users_set_change_without_compiling_again(recipe):
+    laws.follows_its_numbers(recipe, laws.moments(3), "derived")
+
+
+def test_a_number_in_the_right_hand_side_is_a_parameter():
+    tunable = Mine(0.3).centred(laws.moments(3)).tunable()
+    sets.worst_deviation(tunable, cp.Variable(3))
+    assert list(tunable.tunables()) == ["radius"]
+    tunable.tunables()["radius"].set(0.7)
+    assert tunable.radius == 0.7
+    with pytest.raises(InputError, match="radius"):
+        tunable.tunables()["radius"].set(-1.0)
+    assert tunable.radius == 0.7
+
+
+def test_a_number_in_the_matrix_is_not_a_parameter():
+    class Cone(sets.PointSet):
+        slope = 1.0
+
+        def __init__(self, slope):
+            self.slope = slope
+
+        def membership(self, u):
+            return [cp.norm(u[1:]) <= self.slope * u[0], u[0] <= 1]
+
+    tunable = Cone(0.5).centred(np.zeros(3)).tunable()
+    sets.support(tunable, cp.Variable(3))
+    assert tunable.numbers() == {"slope": 0.5} and not tunable.tunables()
+
+
+def test_users_sets_take_part_in_the_algebra():
+    nominal = laws.moments(3)
+    for recipe in (
+        Mine(0.3) & TraceBand(0.2),
+        0.5 * Mine(0.6) + sets.SpectralBall(0.1),
+        Mine(0.2) | sets.WishartBall(0.1),
+        Asymmetric(0.5, 0.2) * (Mine(0.4) & sets.FrobeniusBall(0.3)),
+        MeanByWorstCovariance(0.1) * Mine(0.3),
+        (Correlated(0.3) & sets.GelbrichBall(0.4)),
+    ):
+        laws.agrees(recipe, nominal, tried=laws.directions(nominal)[:3])
+
+
+def test_what_a_membership_may_not_return():
+    nominal = laws.moments(2)
+
+    class Truth(sets.CovarianceSet):
+        def membership(self, S):
+            return [True]
+
+    class Concave(sets.CovarianceSet):
+        def membership(self, S):
+            return [cp.norm(S) >= 1]
+
+    class Whole(sets.PointSet):
+        def membership(self, u):
+            return [u == cp.Variable(2, integer=True), cp.norm(u) <= 3]
+
+    with pytest.raises(InputError, match=r"Truth.*list of CVXPY constraints"):
+        sets.worst_deviation(Truth().centred(nominal), np.ones(2))
+    with pytest.raises(InputError, match=r"Concave.*DCP"):
+        sets.worst_deviation(Concave().centred(nominal), np.ones(2))
+    with pytest.raises(InputError, match="Whole"):
+        sets.support(Whole().centred(np.zeros(2)), np.ones(2))
+    with pytest.raises(NotImplementedError, match="membership"):
+        sets.worst_deviation(sets.CovarianceSet(0.3).centred(nominal), np.ones(2))
+    with pytest.raises(InputError, match="centred"):
+        sets.worst_deviation(Mine(0.3), np.ones(2))
+
+
+def test_a_wrong_closed_form_is_found_by_both_routes():
+    """Planted faults: a dual norm, a lost term, a factor. Each must differ from the derived value and the adversary."""
+
+    class WrongNorm(sets.NormBall):
+        """The norm itself in the place of its dual."""
+
+        def support(self, w):
+            return self.center @ w + self.radius * cp.norm(w, 1)
+
+    class LostTerm(sets.GelbrichBall):
+        """Kappa left out of the radius."""
+
+        def worst_loss(self, a, kappa):
+            return self.center_mean @ a + kappa * cp.norm(self.factor @ a) + self.radius * cp.norm(a)
+
+    class WrongFactor(sets.FrobeniusBall):
+        """One per cent too much."""
+
+        def worst_deviation(self, a):
+            return 1.01 * super().worst_deviation(a)
+
+    class NoMember(sets.FrobeniusBall):
+        """The printed maximiser of the paper."""
+
+        def worst_member(self, a):
+            return self.center + self.radius * np.eye(self.dimension)
+
+    for recipe in (WrongNorm(1, 0.5), LostTerm(0.4), WrongFactor(0.3), NoMember(0.3)):
+        with pytest.raises(AssertionError):
+            laws.agrees(recipe, laws.moments(3))
