@@ -36,6 +36,7 @@ from convexnovelty.errors import InputError
 __all__ = ["Cell", "CrossReport", "Exemption", "Limits", "available", "cross_check"]
 
 # Solvers that only make sense with integer variables, which no case has.
+QUIET = ("right", "not admitted", "out of scope")
 INTEGER_ONLY = ("GLPK_MI", "ECOS_BB")
 # Tolerances bound gaps and residuals, and an objective may be off by a multiple of them.
 FACTOR = 100.0
@@ -117,7 +118,7 @@ class CrossReport:
     @property
     def disagreements(self) -> list[Cell]:
         """Whatever is neither right, nor outside of what the solver takes, the loudest first."""
-        return self.with_word(*(word for word in ORDER if word not in ("right", "not admitted")))
+        return self.with_word(*(word for word in ORDER if word not in QUIET))
 
     def excuse(self, cell: Cell) -> Exemption | None:
         """The exemption that expects this cell, if any."""
@@ -286,9 +287,10 @@ def _cells_of(subject: Subject, names: Sequence[str], limits: Limits, files: Seq
     with tempfile.TemporaryDirectory(prefix="convexnovelty-") as folder:
         path = str(Path(folder) / "program")
         made = sandbox.run("convexnovelty.checking.cell:prepare", (subject, files, path), seconds=PREPARE)
-        if made.kind != "done" or "skip" in made.value:
-            reason = made.story if made.kind != "done" else made.value["skip"]
-            return [Cell(subject.key, name, "no reference", reason, run=run) for name in names]
+        if made.kind != "done":
+            return [Cell(subject.key, name, "no reference", made.story, run=run) for name in names]
+        if "skip" in made.value:
+            return [Cell(subject.key, name, "out of scope", made.value["skip"], run=run) for name in names]
         return [_cell(subject.key, name, made.value, path, limits, files, run) for name in names]
 
 

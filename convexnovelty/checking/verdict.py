@@ -30,6 +30,7 @@ WORDS = {
     "short": "optimal, but less accurate than the table of solvers allows",
     "no reference": "no interval was proved, so that the answer cannot be judged",
     "right": "the right answer, to the accuracy that was asked",
+    "out of scope": "the problem has integer variables, so that no dual proves its optimum",
     "not admitted": "the solver does not take problems of this class",
 }
 ORDER = {word: place for place, word in enumerate(WORDS)}

@@ -29,6 +29,7 @@ SHORT = {
     "undecided": "?",
     "inaccurate": "inacc",
     "no reference": "–",
+    "out of scope": "–",
     "not admitted": "",
 }
 

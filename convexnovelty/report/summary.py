@@ -38,7 +38,7 @@ def classes_of(cell: Cell) -> str:
 
 def digits_of(cell: Cell) -> float | None:
     """Right digits of the objective, from its relative error; None where there is no error to speak of."""
-    if cell.error is None or cell.word in ("not admitted", "no reference"):
+    if cell.error is None or cell.word in ("not admitted", "no reference", "out of scope"):
         return None
     return -math.log10(max(cell.error, SMALLEST))
 
@@ -57,7 +57,7 @@ def profiles(cells: Iterable[Cell], solvers: Sequence[str]) -> list[Profile]:
     times: dict[str, dict[str, float]] = {}
     seen: set[str] = set()
     for cell in cells:
-        if cell.word == "not admitted":
+        if cell.word in ("not admitted", "out of scope"):
             continue
         seen.add(cell.solver)
         if cell.word == "right":
