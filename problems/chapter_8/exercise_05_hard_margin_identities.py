@@ -16,7 +16,7 @@
 # objective. At the solution
 #
 # $$
-# \frac{\rho^2}{d^2}=\lVert w\rVert^2=2W(\alpha) .\tag{8.41}
+# \frac{\rho^2}{d^2}=\lVert w\rVert^2=2W(\alpha) .\qquad(\text{8.41})
 # $$
 #
 # ## Proof

@@ -17,7 +17,7 @@
 # changes by
 #
 # $$
-# (f_i-f_j)\,d+\tfrac12\chi d^2,\qquad\text{so}\qquad d=\frac{f_j-f_i}{\chi},\tag{8.26}
+# (f_i-f_j)\,d+\tfrac12\chi d^2,\qquad\text{so}\qquad d=\frac{f_j-f_i}{\chi},\qquad(\text{8.26})
 # $$
 #
 # clipped so that both stay in $[0,\frac1{\nu m}]$. Afterwards $f$ changes by $d\,(K_{\cdot i}-K_{\cdot j})$: one step

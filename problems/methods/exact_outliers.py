@@ -16,7 +16,7 @@
 #
 # $$
 # \min_{w,\;OL\subset[m]}\ \tfrac12\lVert w\rVert^2\quad\text{s.t.}\quad
-# \langle w,\Phi(x_i)\rangle\ge1\ \text{ for } i\notin OL,\qquad\lvert OL\rvert=k .\tag{8.38}
+# \langle w,\Phi(x_i)\rangle\ge1\ \text{ for } i\notin OL,\qquad\lvert OL\rvert=k .\qquad(\text{8.38})
 # $$
 #
 # A binary $z_i$ says whether point $i$ is left out; with a large enough number $M$,

@@ -15,7 +15,7 @@
 # hyperplane is
 #
 # $$
-# \min_w\ \tfrac12\lVert w\rVert^2\quad\text{s.t.}\quad\langle w,x_i\rangle\ge\rho .\tag{8.31}
+# \min_w\ \tfrac12\lVert w\rVert^2\quad\text{s.t.}\quad\langle w,x_i\rangle\ge\rho .\qquad(\text{8.31})
 # $$
 #
 # Its distance to the origin is $\rho/\lVert w\rVert$, so the shortest $w$ gives the farthest plane.

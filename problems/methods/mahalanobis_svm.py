@@ -16,14 +16,14 @@
 # with a price for points left behind, is
 #
 # $$
-# \min_{w,\xi,\rho}\ \tfrac12w^\top\Sigma w+\frac1{\nu n}\sum_i\xi_i-\rho\quad\text{s.t.}\quad w^\top x_i\ge\rho-\xi_i,\quad\xi_i\ge0 .\tag{4}
+# \min_{w,\xi,\rho}\ \tfrac12w^\top\Sigma w+\frac1{\nu n}\sum_i\xi_i-\rho\quad\text{s.t.}\quad w^\top x_i\ge\rho-\xi_i,\quad\xi_i\ge0 .\qquad(\text{4})
 # $$
 #
 # The covariance is an estimate $\Sigma^0$. Against the worst one within $\lVert\Sigma-\Sigma^0\rVert_F\le r$ the
 # first term is
 #
 # $$
-# \max_{\lVert\Sigma-\Sigma^0\rVert_F\le r}\tfrac12w^\top\Sigma w=\tfrac12w^\top(\Sigma^0+rI)w=:\tfrac12w^\top\Sigma_rw .\tag{5}
+# \max_{\lVert\Sigma-\Sigma^0\rVert_F\le r}\tfrac12w^\top\Sigma w=\tfrac12w^\top(\Sigma^0+rI)w=:\tfrac12w^\top\Sigma_rw .\qquad(\text{5})
 # $$
 
 # %%
@@ -67,7 +67,7 @@ CLAIMS.append(
 # matrix:
 #
 # $$
-# \min_\alpha\ \tfrac12\alpha^\top X\Sigma_r^{-1}X^\top\alpha\quad\text{s.t.}\quad0\le\alpha_i\le\frac1{\nu n},\ \sum_i\alpha_i=1,\tag{6}
+# \min_\alpha\ \tfrac12\alpha^\top X\Sigma_r^{-1}X^\top\alpha\quad\text{s.t.}\quad0\le\alpha_i\le\frac1{\nu n},\ \sum_i\alpha_i=1,\qquad(\text{6})
 # $$
 #
 # with the points as rows of $X$. The same comes out if the points are whitened first, $x\mapsto\Sigma_r^{-1/2}x$.
@@ -104,7 +104,7 @@ CLAIMS += [
 # $H=I-\frac1n\mathbf 1\mathbf 1^\top$, and Woodbury's identity turns the inverse around. With $K=XX^\top$,
 #
 # $$
-# X\Sigma_r^{-1}X^\top=\frac1r\Bigl(K-cKH(rI+cHKH)^{-1}HK\Bigr)=\bigl(rK^{-1}+cH\bigr)^{-1},\tag{7, 8}
+# X\Sigma_r^{-1}X^\top=\frac1r\Bigl(K-cKH(rI+cHKH)^{-1}HK\Bigr)=\bigl(rK^{-1}+cH\bigr)^{-1},\qquad(\text{7, 8})
 # $$
 #
 # the last form for an invertible $K$. Nothing but the Gram matrix is left.

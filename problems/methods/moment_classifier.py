@@ -15,7 +15,7 @@
 # probability of accepting a negative shall be small:
 #
 # $$
-# \max_{w,b}\ \inf_{x\sim(\bar x,\Sigma)}\mathbb P\{w^\top x\le b\}\quad\text{s.t.}\quad w^\top x_i\ge b .\tag{1}
+# \max_{w,b}\ \inf_{x\sim(\bar x,\Sigma)}\mathbb P\{w^\top x\le b\}\quad\text{s.t.}\quad w^\top x_i\ge b .\qquad(\text{1})
 # $$
 #
 # By the one-sided Chebyshev bound the infimum is at least $\alpha$ if and only if
@@ -24,7 +24,7 @@
 #
 # $$
 # v=\min_w\ w^\top\Sigma w\quad\text{s.t.}\quad(x_i-\bar x)^\top w\ge1,\qquad
-# \mathbb P\{\text{negative accepted}\}\le\frac v{1+v}.\tag{4}
+# \mathbb P\{\text{negative accepted}\}\le\frac v{1+v}.\qquad(\text{4})
 # $$
 
 # %%
@@ -127,7 +127,7 @@ CLAIMS += [
 # Let positives pay for being rejected:
 #
 # $$
-# \min_{w,\xi}\ w^\top\Sigma w+\frac1{\nu\lvert I^+\rvert}\sum_i\xi_i\quad\text{s.t.}\quad(x_i-\bar x)^\top w\ge1-\xi_i,\ \xi_i\ge0 .\tag{10}
+# \min_{w,\xi}\ w^\top\Sigma w+\frac1{\nu\lvert I^+\rvert}\sum_i\xi_i\quad\text{s.t.}\quad(x_i-\bar x)^\top w\ge1-\xi_i,\ \xi_i\ge0 .\qquad(\text{10})
 # $$
 #
 # Its dual $\max_\lambda\ \mathbf 1^\top\lambda-\tfrac14\lambda^\top\hat K\lambda$ over $0\le\lambda_i\le C$ with

@@ -15,7 +15,7 @@
 # points and call them novel. A nominal point is called novel with probability $R_0$, so
 #
 # $$
-# P_X(\text{novel})\le(1-\pi)R_0+\pi\qquad\Longrightarrow\qquad\pi\ \ge\ \frac{P_X(\text{novel})-R_0}{1-R_0}.\tag{4}
+# P_X(\text{novel})\le(1-\pi)R_0+\pi\qquad\Longrightarrow\qquad\pi\ \ge\ \frac{P_X(\text{novel})-R_0}{1-R_0}.\qquad(\text{4})
 # $$
 #
 # In the ROC plane of nominal against unlabelled points, the right-hand side is one minus the slope of the line from

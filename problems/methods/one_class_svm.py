@@ -16,7 +16,7 @@
 #
 # $$
 # \min_{w,\xi,\rho}\ \tfrac12\lVert w\rVert^2+\frac1{\nu m}\sum_i\xi_i-\rho\quad\text{s.t.}\quad
-# \langle w,\Phi(x_i)\rangle\ge\rho-\xi_i,\quad\xi_i\ge0 .\tag{8.6, 8.7}
+# \langle w,\Phi(x_i)\rangle\ge\rho-\xi_i,\quad\xi_i\ge0 .\qquad(\text{8.6, 8.7})
 # $$
 
 # %%
@@ -53,7 +53,7 @@ print(primal)
 # over weights,
 #
 # $$
-# \min_\alpha\ \tfrac12\alpha^\top K\alpha\quad\text{s.t.}\quad0\le\alpha_i\le\frac1{\nu m},\quad\sum_i\alpha_i=1,\tag{8.13–8.15}
+# \min_\alpha\ \tfrac12\alpha^\top K\alpha\quad\text{s.t.}\quad0\le\alpha_i\le\frac1{\nu m},\quad\sum_i\alpha_i=1,\qquad(\text{8.13 to 8.15})
 # $$
 #
 # whose optimum is minus that of the primal. Geometrically it looks for the point of the *reduced* convex hull that is

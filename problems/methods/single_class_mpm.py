@@ -60,7 +60,7 @@ CLAIMS = []
 # Multiplying $a$ and $b$ by one number changes nothing, so $b=1$, and the largest distance is the smallest deviation:
 #
 # $$
-# \min_a\ \sqrt{a^\top\Sigma a}\quad\text{s.t.}\quad a^\top\bar x-1\ge\kappa(\alpha)\sqrt{a^\top\Sigma a}.\tag{11}
+# \min_a\ \sqrt{a^\top\Sigma a}\quad\text{s.t.}\quad a^\top\bar x-1\ge\kappa(\alpha)\sqrt{a^\top\Sigma a}.\qquad(\text{11})
 # $$
 
 # %%
@@ -132,7 +132,7 @@ CLAIMS += [
 #
 # $$
 # a_*=\frac{\Sigma^{-1}\bar x}{\zeta^2-\kappa(\alpha)\zeta},\qquad\sqrt{a_*^\top\Sigma a_*}=\frac1{\zeta-\kappa(\alpha)},
-# \qquad\text{feasible if and only if }\kappa(\alpha)<\zeta .\tag{14}
+# \qquad\text{feasible if and only if }\kappa(\alpha)<\zeta .\qquad(\text{14})
 # $$
 #
 # At $\kappa=\zeta$ the length of $a$ is infinite. The error message knows the limit, $\alpha<\zeta^2/(1+\zeta^2)$.
@@ -238,7 +238,7 @@ CLAIMS += [
 #
 # $$
 # \min_\gamma\sqrt{\gamma^\top(L^\top L+\rho K)\gamma}\quad\text{s.t.}\quad
-# \gamma^\top k-1\ge(\kappa(\alpha)+\nu)\sqrt{\gamma^\top(L^\top L+\rho K)\gamma},\tag{15}
+# \gamma^\top k-1\ge(\kappa(\alpha)+\nu)\sqrt{\gamma^\top(L^\top L+\rho K)\gamma},\qquad(\text{15})
 # $$
 #
 # with a formula like the one above. Since $L^\top L+\rho K=K(K/N+\rho I)-kk^\top$, its direction is

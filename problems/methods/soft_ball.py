@@ -14,7 +14,7 @@
 # Put most of the points into a small ball around a centre $c$ of feature space:
 #
 # $$
-# \min_{R,\xi,c}\ R^2+\frac1{\nu m}\sum_i\xi_i\quad\text{s.t.}\quad\lVert\Phi(x_i)-c\rVert^2\le R^2+\xi_i,\quad\xi_i\ge0 .\tag{8.17}
+# \min_{R,\xi,c}\ R^2+\frac1{\nu m}\sum_i\xi_i\quad\text{s.t.}\quad\lVert\Phi(x_i)-c\rVert^2\le R^2+\xi_i,\quad\xi_i\ge0 .\qquad(\text{8.17})
 # $$
 #
 # In $R$ the constraint is not convex, since $\{(R,\xi):R^2+\xi\ge d\}$ has a hole. In $r=R^2\ge0$ it is.
@@ -56,7 +56,8 @@ CLAIMS.append(
 # $c=\sum_i\alpha_i\Phi(x_i)$. What remains is
 #
 # $$
-# \min_\alpha\ \sum_{ij}\alpha_i\alpha_jk(x_i,x_j)-\sum_i\alpha_ik(x_i,x_i)\quad\text{s.t.}\quad0\le\alpha_i\le\frac1{\nu m},\ \sum_i\alpha_i=1,\tag{8.18, 8.19}
+# \min_\alpha\ \sum_{ij}\alpha_i\alpha_jk(x_i,x_j)-\sum_i\alpha_ik(x_i,x_i)\quad\text{s.t.}\quad
+# 0\le\alpha_i\le\frac1{\nu m},\ \sum_i\alpha_i=1,\qquad(\text{8.18, 8.19})
 # $$
 #
 # and its value has a meaning. The objective is minus the variance of the points under the weights $\alpha$, so the

@@ -17,7 +17,7 @@
 # $$
 # \max_{\alpha,a\ne0,b}\alpha\quad\text{s.t.}\quad
 # \inf_{x\sim(\bar x,\Sigma_x)}\mathbb P\{a^\top x\ge b\}\ge\alpha,\qquad
-# \inf_{y\sim(\bar y,\Sigma_y)}\mathbb P\{a^\top y\le b\}\ge\alpha .\tag{2}
+# \inf_{y\sim(\bar y,\Sigma_y)}\mathbb P\{a^\top y\le b\}\ge\alpha .\qquad(\text{2})
 # $$
 #
 # With $\kappa=\sqrt{\alpha/(1-\alpha)}$ the constraints are $a^\top\bar x-b\ge\kappa\sqrt{a^\top\Sigma_xa}$ and
@@ -26,7 +26,7 @@
 #
 # $$
 # \frac1{\kappa_*}=\min_a\ \sqrt{a^\top\Sigma_xa}+\sqrt{a^\top\Sigma_ya}\quad\text{s.t.}\quad a^\top(\bar x-\bar y)=1,
-# \qquad b_*=a_*^\top\bar x-\kappa_*\sqrt{a_*^\top\Sigma_xa_*}.\tag{3}
+# \qquad b_*=a_*^\top\bar x-\kappa_*\sqrt{a_*^\top\Sigma_xa_*}.\qquad(\text{3})
 # $$
 
 # %%
