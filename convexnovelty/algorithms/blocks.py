@@ -29,10 +29,7 @@ __all__ = ["State", "minimise"]
 SMALL, FEW = 200, 32  # points, and points at their bound, up to which the solution on a sample is not worth its while
 SAMPLE = 8  # one point in so many is in the sample
 EMBEDDED = 0.7  # share of the sample's solution that must fit into the box for it to be the start itself
-WORKING_SET, LARGEST_SET = 512, 4096
-import os
-
-FREEIN = int(os.environ.get("FREEIN", "0"))
+WORKING_SET, LARGEST_SET = 512, 2048
 INNER = 0.02  # share of the gap at which a working set is left: the next pass over all points pays for more than that
 CACHE = 3 * 2**20  # kernel values held in rows of the working set: 24 MB
 NEWTON = 3000  # free coordinates up to which a dense factorisation is made
@@ -242,6 +239,4 @@ def _most_violating(state: State, box: Box, size: int) -> Indices:
     chosen = np.zeros(state.b.size, dtype=bool)
     for key in (shrinking, growing):
         chosen[np.argpartition(key, half)[:half]] = True
-    if FREEIN:
-        chosen[box.free(state.b)] = True
     return np.flatnonzero(chosen & (box.lower < box.upper))
