@@ -329,7 +329,8 @@ def test_findings_moreau_calls_a_simplex_infeasible():
     X = np.random.default_rng(1).standard_normal((22, 2))
     K = np.exp(-0.05 * ((X[:, None] - X[None]) ** 2).sum(-1))
     a = cp.Variable(22)
-    problem = cp.Problem(cp.Minimize(0.5 * cp.quad_form(a, cp.psd_wrap(K))), [cp.sum(a) == 1, a <= 1 / 2.2, a >= 0])
+    bounds = np.repeat([1 / 2.2, 0], 22) - np.vstack([np.eye(22), -np.eye(22)]) @ a >= 0
+    problem = cp.Problem(cp.Minimize(0.5 * cp.quad_form(a, cp.psd_wrap(K))), [np.ones((1, 22)) @ a == 1, bounds])
     program = _program(problem)
     proved = enclose(program)
     assert proved.width < 1e-6
