@@ -28,6 +28,17 @@ from convexnovelty.uncertainty.base import (
     epigraph,
     scaled,
 )
+from convexnovelty.uncertainty.calibration import (
+    calibrate,
+    chi_square_radius,
+    concentration_radii,
+    coverage,
+    cross_validated,
+    delage_ye_sizes,
+    free_entries,
+    gauge,
+    hotelling_radius,
+)
 from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.counterparts import (
     evaluate_deviation,
@@ -150,8 +161,14 @@ __all__ = [
     "adversary",
     "as_counterpart",
     "as_moment_set",
+    "calibrate",
     "catalogue",
+    "chi_square_radius",
+    "concentration_radii",
     "convex",
+    "coverage",
+    "cross_validated",
+    "delage_ye_sizes",
     "derived_deviation",
     "derived_loss",
     "derived_support",
@@ -160,6 +177,9 @@ __all__ = [
     "evaluate_deviation",
     "evaluate_loss",
     "evaluate_support",
+    "free_entries",
+    "gauge",
+    "hotelling_radius",
     "membership_of",
     "of_family",
     "scaled",

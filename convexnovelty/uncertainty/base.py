@@ -324,6 +324,10 @@ class CovarianceSet(_MomentFamily):
         """A random member, or None where the class cannot draw one."""
         return None
 
+    def gauge(self, S: Array) -> float | None:
+        """The least radius at which ``S`` is a member, or None to have it found."""
+        return None
+
 
 class MeanSet(_MomentFamily):
     """A set of means around the nominal ``center``.
@@ -362,6 +366,10 @@ class MeanSet(_MomentFamily):
         """A random member, or None where the class cannot draw one."""
         return None
 
+    def gauge(self, m: Array, S: Array) -> float | None:
+        """The least radius at which ``m`` is a member beside the covariance ``S``, or None to have it found."""
+        return None
+
 
 class MomentSet(_MomentFamily):
     """A set of pairs of mean and covariance around the nominal pair ``center``."""
@@ -394,6 +402,10 @@ class MomentSet(_MomentFamily):
 
     def sample(self, rng: np.random.Generator) -> tuple[Array, Array] | None:
         """A random member, or None where the class cannot draw one."""
+        return None
+
+    def gauge(self, m: Array, S: Array) -> float | None:
+        """The least radius at which the pair is a member, or None to have it found."""
         return None
 
 
@@ -441,6 +453,10 @@ class PointSet(UncertaintySet):
 
     def sample(self, rng: np.random.Generator) -> Array | None:
         """A random member, or None where the class cannot draw one."""
+        return None
+
+    def gauge(self, u: Array) -> float | None:
+        """The least radius at which ``u`` is a member, or None to have it found."""
         return None
 
 

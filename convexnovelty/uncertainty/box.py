@@ -9,6 +9,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import PointSet, UncertaintySet
+from convexnovelty.uncertainty.tools import largest_ratio
 from convexnovelty.validation import Array, vector
 
 __all__ = ["Box"]
@@ -64,3 +65,7 @@ class Box(PointSet):
     def sample(self, rng: np.random.Generator) -> Array:
         """Uniform over the box."""
         return np.asarray(self.center + self.radius * self._widths * rng.uniform(-1.0, 1.0, self.dimension))
+
+    def gauge(self, u: Array) -> float:
+        """The largest offset in half-widths."""
+        return largest_ratio(np.abs(u - self.center), self._widths)

@@ -8,7 +8,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
-from convexnovelty.uncertainty.tools import bures_step, pushed_covariance, transport_membership
+from convexnovelty.uncertainty.tools import bures_step, pushed_covariance, transport_distance, transport_membership
 from convexnovelty.validation import Array
 
 __all__ = ["BuresBall"]
@@ -56,3 +56,7 @@ class BuresBall(CovarianceSet):
     def sample(self, rng: np.random.Generator) -> Array:
         """The nominal law under a random linear map that costs no more than allowed."""
         return bures_step(self.center, self.radius * rng.random(), rng)
+
+    def gauge(self, S: Array) -> float:
+        """The distance."""
+        return transport_distance(self.center, S)

@@ -9,7 +9,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.errors import IndefiniteError
 from convexnovelty.uncertainty.base import PointSet, UncertaintySet
-from convexnovelty.uncertainty.tools import direction, range_factor
+from convexnovelty.uncertainty.tools import direction, range_factor, range_norm
 from convexnovelty.validation import Array, symmetric
 
 __all__ = ["Ellipsoid"]
@@ -68,3 +68,7 @@ class Ellipsoid(PointSet):
         """A random point of the ball, carried over."""
         v = rng.standard_normal(self._factor.shape[0])
         return np.asarray(self.center + self.radius * rng.random() / np.linalg.norm(v) * (self._factor.T @ v))
+
+    def gauge(self, u: Array) -> float:
+        """The distance in the metric of the shape."""
+        return range_norm(self._factor, u - self.center)

@@ -9,7 +9,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, Exactness, UncertaintySet, convex
-from convexnovelty.uncertainty.tools import range_factor, semidefinite_step
+from convexnovelty.uncertainty.tools import largest_ratio, range_factor, semidefinite_step
 from convexnovelty.validation import Array, symmetric
 
 __all__ = ["EntrywiseInterval"]
@@ -102,3 +102,7 @@ class EntrywiseInterval(CovarianceSet):
         """Random entries, drawn back towards the centre where the matrix would leave the cone."""
         step = np.triu(rng.uniform(-1.0, 1.0, (self.dimension, self.dimension)))
         return semidefinite_step(self.center, self.radius * self._widths * (step + np.triu(step, 1).T))
+
+    def gauge(self, S: Array) -> float:
+        """The largest change of an entry in half-widths."""
+        return largest_ratio(np.abs(S - self.center).ravel(), self._widths.ravel())

@@ -9,7 +9,13 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty.base import Counterpart, MomentSet, UncertaintySet
-from convexnovelty.uncertainty.tools import bures_step, direction, pushed_covariance, transport_membership
+from convexnovelty.uncertainty.tools import (
+    bures_step,
+    direction,
+    pushed_covariance,
+    transport_distance,
+    transport_membership,
+)
 from convexnovelty.validation import Array
 
 __all__ = ["GelbrichBall"]
@@ -74,3 +80,7 @@ class GelbrichBall(MomentSet):
         step = rng.standard_normal(self.dimension)
         step *= self.radius * math.sqrt(share) / np.linalg.norm(step)
         return self.center_mean + step, bures_step(self.center_covariance, self.radius * math.sqrt(1 - share), rng)
+
+    def gauge(self, m: Array, S: Array) -> float:
+        """The distance."""
+        return math.hypot(float(np.linalg.norm(m - self.center_mean)), transport_distance(self.center_covariance, S))

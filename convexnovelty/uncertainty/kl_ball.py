@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty.base import Counterpart, MomentSet, PointSet, UncertaintySet
-from convexnovelty.uncertainty.tools import direction, random_symmetric, stein_root
+from convexnovelty.uncertainty.tools import direction, random_symmetric, range_norm, stein_divergence, stein_root
 from convexnovelty.validation import Array
 
 __all__ = ["KLBall"]
@@ -117,6 +117,11 @@ class KLBall(MomentSet):
             if spent + t**2 * float(u @ u) <= 2.0 * self.radius:
                 return self.center_mean + t * (F.T @ u), F.T @ (np.eye(r) + t * step) @ F
             t = 0.0 if t < 1e-12 else t / 2
+
+    def gauge(self, m: Array, S: Array) -> float:
+        """The divergence."""
+        F = np.asarray(self.factor)
+        return stein_divergence(F, S) + 0.5 * range_norm(F, m - self.center_mean) ** 2
 
 
 class _Plane(PointSet):

@@ -8,7 +8,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty.base import MeanSet
-from convexnovelty.uncertainty.tools import square_root
+from convexnovelty.uncertainty.tools import range_factor, range_norm, square_root
 from convexnovelty.validation import Array
 
 __all__ = ["MeanEllipsoid"]
@@ -56,3 +56,7 @@ class MeanEllipsoid(MeanSet):
         u = rng.standard_normal(self.dimension)
         u *= rng.random() / np.linalg.norm(u)
         return np.asarray(self.center + self.radius * (square_root(self.covariance if S is None else S) @ u))
+
+    def gauge(self, m: Array, S: Array) -> float:
+        """The number of standard deviations between the means."""
+        return range_norm(range_factor(S), m - self.center)

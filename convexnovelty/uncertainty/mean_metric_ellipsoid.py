@@ -9,7 +9,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.uncertainty.base import MeanSet, UncertaintySet
-from convexnovelty.uncertainty.tools import direction, range_factor
+from convexnovelty.uncertainty.tools import direction, range_factor, range_norm
 from convexnovelty.validation import Array, symmetric
 
 __all__ = ["MeanMetricEllipsoid"]
@@ -82,3 +82,7 @@ class MeanMetricEllipsoid(MeanSet):
         v = rng.standard_normal(max(F.shape[0], 1))
         v *= self.radius * rng.random() / np.linalg.norm(v)
         return np.asarray(self.center + (F.T @ v if F.shape[0] else 0.0))
+
+    def gauge(self, m: Array, S: Array) -> float:
+        """The distance in the metric of the shape."""
+        return range_norm(self._factor, m - self.center)

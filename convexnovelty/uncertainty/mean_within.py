@@ -67,3 +67,7 @@ class MeanWithin(Composite, MeanSet):
     def sample(self, rng: np.random.Generator) -> Array | None:
         """A random point."""
         return self.points.sample(rng)
+
+    def gauge(self, m: Array, S: Array) -> float | None:
+        """The points' own."""
+        return self.points.gauge(m)

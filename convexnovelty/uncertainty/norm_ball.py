@@ -63,3 +63,7 @@ class NormBall(PointSet):
         """A random direction at a random part of the radius."""
         u = rng.standard_normal(self.dimension) * rng.random(self.dimension) ** 2
         return np.asarray(self.center + self.radius * rng.random() * u / norm(u, self.p))
+
+    def gauge(self, u: Array) -> float:
+        """The distance."""
+        return norm(u - self.center, self.p)

@@ -52,3 +52,7 @@ class SpectralBall(CovarianceSet):
         """A step of random length towards a random symmetric matrix, shortened where it would leave the cone."""
         step = random_symmetric(self.dimension, rng)
         return semidefinite_step(self.center, self.radius * rng.random() * step / np.linalg.norm(step, 2))
+
+    def gauge(self, S: Array) -> float:
+        """The distance."""
+        return float(np.linalg.norm(S - self.center, 2))

@@ -18,15 +18,19 @@ __all__ = [
     "direction",
     "dual_vector",
     "exponent",
+    "largest_ratio",
     "listed",
     "norm",
     "p_norm",
     "pushed_covariance",
     "random_symmetric",
     "range_factor",
+    "range_norm",
     "semidefinite_step",
     "square_root",
+    "stein_divergence",
     "stein_root",
+    "transport_distance",
     "transport_membership",
 ]
 
@@ -179,3 +183,37 @@ def bures_step(S: Array, distance: float, rng: np.random.Generator) -> Array:
     t = min(distance / cost if cost > 0 else 0.0, 1.0 / least if least > 0 else math.inf)
     moved = np.eye(S.shape[0]) + t * step
     return np.asarray(moved @ S @ moved)
+
+
+def transport_distance(S: Array, other: Array) -> float:
+    """The distance of Bures and Wasserstein between two covariances."""
+    root = square_root(S)
+    cross = np.linalg.eigvalsh(root @ other @ root)
+    squared = float(np.trace(S) + np.trace(other) - 2.0 * np.sum(np.sqrt(np.maximum(cross, 0.0))))
+    return math.sqrt(max(squared, 0.0))
+
+
+def range_norm(F: Array, v: Array) -> float:
+    """The least length of w with F'w = v: infinite for a vector outside of the range."""
+    w = np.linalg.lstsq(F.T, v, rcond=None)[0] if F.shape[0] else np.zeros(0)
+    left = float(np.linalg.norm(v - F.T @ w))
+    return float(np.linalg.norm(w)) if left <= 1e-8 * float(np.linalg.norm(v)) else math.inf
+
+
+def stein_divergence(F: Array, S: Array) -> float:
+    """Half of tr X - log det X - r for S = F'XF: infinite for a matrix of another range."""
+    back = np.linalg.pinv(F)
+    X = back.T @ S @ back
+    if float(np.linalg.norm(F.T @ X @ F - S)) > 1e-8 * float(np.linalg.norm(S)):
+        return math.inf
+    values = np.linalg.eigvalsh((X + X.T) / 2)
+    if values.size and values[0] <= 0:
+        return math.inf
+    return 0.5 * float(np.sum(values - 1.0 - np.log(values)))
+
+
+def largest_ratio(sizes: Array, widths: Array) -> float:
+    """The largest size in widths; infinite where a width of zero is exceeded."""
+    if np.any(sizes[widths == 0] > 0):
+        return math.inf
+    return float(np.max(sizes[widths > 0] / widths[widths > 0], initial=0.0))

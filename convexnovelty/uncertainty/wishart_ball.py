@@ -8,7 +8,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
-from convexnovelty.uncertainty.tools import direction, random_symmetric, stein_root
+from convexnovelty.uncertainty.tools import direction, random_symmetric, stein_divergence, stein_root
 from convexnovelty.validation import Array
 
 __all__ = ["WishartBall"]
@@ -77,3 +77,7 @@ class WishartBall(CovarianceSet):
             if values.min() > 0 and float(np.sum(values - 1.0 - np.log(values))) <= 2.0 * self.radius:
                 return np.asarray(F.T @ (np.eye(F.shape[0]) + t * step) @ F)
             t = 0.0 if t < 1e-12 else t / 2
+
+    def gauge(self, S: Array) -> float:
+        """The divergence."""
+        return stein_divergence(np.asarray(self.factor), S)

@@ -1,0 +1,176 @@
+"""Radii from data: the numbers of the laws, the radius at which a member enters, and coverage by simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import set_laws as laws
+
+from convexnovelty import uncertainty as sets
+from convexnovelty.errors import InputError
+from convexnovelty.moments import Moments
+
+
+def test_b41_degrees_of_freedom_are_those_of_the_dimension():
+    """Not the number of simulations, not p^2 free entries, and the law of the mean for the mean."""
+    assert sets.chi_square_radius(2, 0.95) == pytest.approx(2.44774683, abs=5e-9)
+    assert sets.chi_square_radius(2, 0.95) ** 2 == pytest.approx(5.99146455, abs=5e-9)
+    assert sets.chi_square_radius(sets.free_entries(2), 0.95) == pytest.approx(2.79548348, abs=5e-9)
+    assert sets.chi_square_radius(4, 0.95) == pytest.approx(3.0802, abs=5e-5)  # what p^2 entries would give
+    for n in (10, 1000):
+        assert sets.chi_square_radius(2, 0.95, n) * math.sqrt(n) == pytest.approx(2.44774683, abs=5e-9)
+
+
+def test_b41_doubling_the_points_halves_the_squared_size():
+    X = np.random.default_rng(0).standard_normal((100, 3))
+    for recipe in (sets.MeanEllipsoid(), sets.WishartBall(), sets.KLBall()):
+        small, large = (sets.calibrate(recipe, np.tile(X, (k, 1)), law="chi-square").radius for k in (1, 2))
+        power = 2 if isinstance(recipe, sets.MeanEllipsoid) else 1  # a divergence is a squared size already
+        assert small**power == pytest.approx(2 * large**power, rel=1e-12)
+
+
+def test_hotelling_tends_to_chi_square_and_is_wider():
+    exact = [sets.hotelling_radius(3, 0.9, n) * math.sqrt(n) for n in (10, 100, 100_000)]
+    assert exact[0] > exact[1] > exact[2] > sets.chi_square_radius(3, 0.9)
+    assert exact[2] == pytest.approx(sets.chi_square_radius(3, 0.9), rel=1e-3)
+    with pytest.raises(InputError, match="more points than dimensions"):
+        sets.hotelling_radius(3, 0.9, 3)
+
+
+BALLS = [
+    sets.FrobeniusBall(0.3), sets.SpectralBall(0.3), sets.NuclearBall(0.3), sets.BuresBall(0.3), sets.WishartBall(0.1),
+    sets.EntrywiseInterval(0.2), sets.DiagonalBall(2, 0.5), sets.LoewnerInterval(0.3), sets.LoewnerInterval(0.5, "nominal"),
+    sets.SubspaceBall("nominal", 0.4), sets.MeanEllipsoid(0.3), sets.MeanMetricEllipsoid(0.3),
+    sets.MeanWithin(sets.NormBall(1, 0.3)), sets.GelbrichBall(0.3), sets.KLBall(0.1), sets.FactorModel(1, 0.2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("recipe", BALLS, ids=repr)
+def test_the_gauge_is_the_radius_at_which_a_member_enters(recipe):
+    """A sampled member enters at no more than the radius, and just below its gauge it is outside."""
+    nominal = laws.moments(3)
+    uncertainty = recipe.centred(nominal)
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        member = uncertainty.sample(rng)
+        found = sets.gauge(uncertainty, member)
+        assert found <= recipe.radius * (1 + 1e-5)
+        if found < 1e-3 * recipe.radius:
+            continue
+        joint = uncertainty.uses_covariance if isinstance(uncertainty, sets.MeanSet) else False
+        for factor, inside in ((1.0 + 1e-4, True), (0.97, False)):
+            around = laws.centred(recipe.replaced(radius=found * factor), nominal)
+            pair = (member, nominal.covariance) if joint else member
+            assert (laws.distance(around, pair) < 1e-5) == inside, f"{recipe} at {factor} of {found}"
+
+
+def test_the_gauge_of_a_users_set_is_found_by_a_program_or_by_halving():
+    import cvxpy as cp
+
+    class Mine(sets.CovarianceSet):
+        def membership(self, S):
+            return [cp.norm(S - self.center, "nuc") <= self.radius]
+
+    class Squared(sets.CovarianceSet):
+        def membership(self, S):
+            return [cp.sum_squares(S - self.center) <= float(self.radius) ** 2]
+
+    nominal = laws.moments(3)
+    member = nominal.covariance + np.diag([0.3, 0.1, 0.0])
+    assert sets.gauge(Mine(5.0).centred(nominal), member) == pytest.approx(0.4, rel=1e-6)
+    assert sets.gauge(Squared(0.01).centred(nominal), member) == pytest.approx(math.hypot(0.3, 0.1), rel=1e-4)
+
+
+def covered(recipe, make, truth, n, repetitions, **options):
+    """The share of samples on whose moments the calibrated set holds the true ones."""
+    rng = np.random.default_rng(5)
+    hits = 0
+    for _ in range(repetitions):
+        X = make(rng, n)
+        hits += sets.coverage(sets.calibrate(recipe, X, 0.9, random_state=rng, **options), truth, X)
+    return hits / repetitions
+
+
+ROOT = np.array([[1.0, 0.0], [0.7, 0.5]])
+NORMAL = Moments(np.array([1.0, -2.0]), ROOT @ ROOT.T)
+
+
+def normal(rng, n):
+    return NORMAL.mean + rng.standard_normal((n, 2)) @ ROOT.T
+
+
+@pytest.mark.parametrize(
+    "recipe, law, n",
+    [
+        (sets.MeanMetricEllipsoid(), "hotelling", 12),
+        (sets.MeanMetricEllipsoid(), "chi-square", 200),
+        (sets.WishartBall(), "chi-square", 400),
+        (sets.KLBall(), "chi-square", 400),
+    ],
+)
+def test_the_laws_cover_as_often_as_they_say(recipe, law, n):
+    share = covered(recipe, normal, NORMAL, n, 600, law=law)
+    # Three standard errors of 600 draws are 0.037; a wrong degree of freedom would be off by 0.04 and more.
+    assert share == pytest.approx(0.9, abs=0.037)
+
+
+def test_the_chi_square_law_is_too_narrow_for_a_small_sample():
+    assert covered(sets.MeanMetricEllipsoid(), normal, NORMAL, 8, 600, law="chi-square") < 0.85
+
+
+@pytest.mark.parametrize("recipe", [sets.FrobeniusBall(), sets.GelbrichBall(), sets.MeanMetricEllipsoid()], ids=repr)
+def test_the_bootstrap_covers_nearly_as_often_as_it_says(recipe):
+    assert covered(recipe, normal, NORMAL, 150, 120, law="bootstrap", resamples=120) >= 0.8
+
+
+def test_a_product_shares_the_error_between_its_parts():
+    X = normal(np.random.default_rng(1), 200)
+    both = sets.calibrate(sets.MeanMetricEllipsoid() * sets.FrobeniusBall(), X, 0.9, resamples=200)
+    alone = sets.calibrate(sets.FrobeniusBall(), X, 0.9, resamples=200)
+    assert both.covariances.radius > alone.radius > 0
+    assert sets.coverage(both, NORMAL, X) in (True, False)
+
+
+def test_concentration_covers_every_bounded_law_and_is_wide():
+    rng = np.random.default_rng(3)
+    truth = Moments(np.zeros(2), np.eye(2) / 3)
+    n, R = 400, math.sqrt(2)
+    mean, frobenius = sets.concentration_radii(R, n, 0.9)
+    recipe = sets.MeanWithin(sets.NormBall(2, mean)) * sets.FrobeniusBall(frobenius)
+    assert all(sets.coverage(recipe, truth, rng.uniform(-1, 1, (n, 2))) for _ in range(50))
+    with pytest.raises(InputError, match="needs"):
+        sets.concentration_radii(1.0, 5, 0.95)
+    gamma1, gamma2 = sets.delage_ye_sizes(math.sqrt(6), 4000, 2, 0.9)
+    assert 0 < gamma1 < 1 < gamma2
+    joint = sets.DelageYe(gamma1, gamma2)
+    assert all(sets.coverage(joint, truth, rng.uniform(-1, 1, (4000, 2))) for _ in range(5))
+    with pytest.raises(InputError, match="more points"):
+        sets.delage_ye_sizes(math.sqrt(6), 50, 2, 0.9)
+
+
+def test_cross_validation_takes_the_radius_with_the_best_score():
+    X = normal(np.random.default_rng(4), 60)
+    seen = []
+
+    def score(recipe, train, test):
+        seen.append((train.shape[0], test.shape[0]))
+        return -abs(recipe.radius - 0.3)
+
+    found = sets.cross_validated(sets.FrobeniusBall(), X, [0.1, 0.3, 1.0], score, folds=4)
+    assert found.radius == 0.3 and set(seen) == {(45, 15)}
+    flat = sets.cross_validated(sets.FrobeniusBall(), X, [1.0, 0.1, 0.3], lambda *_: 0.0)
+    assert flat.radius == 0.1
+
+
+def test_what_cannot_be_calibrated_says_so():
+    X = normal(np.random.default_rng(4), 20)
+    with pytest.raises(InputError, match="bootstrap"):
+        sets.calibrate(sets.FrobeniusBall(), X, law="chi-square")
+    with pytest.raises(InputError, match="no number called radius"):
+        sets.gauge(sets.DelageYe().centred(NORMAL), (NORMAL.mean, NORMAL.covariance))
+    with pytest.raises(InputError, match="set of points"):
+        sets.calibrate(sets.NormBall(2, 1), X)
+    with pytest.raises(InputError, match="confidence"):
+        sets.calibrate(sets.FrobeniusBall(), X, 1.2)
