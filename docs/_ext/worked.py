@@ -56,6 +56,31 @@ def title(problem: list[Cell]) -> str:
     raise ValueError("a worked problem needs a text cell with a heading")
 
 
+def split(source: str) -> tuple[str, str]:
+    """The code of a cell, and the statements at its end that add to CLAIMS: these are long, and fold on a page."""
+    body = ast.parse(source).body
+    first = len(body)
+    while first and _adds_claims(body[first - 1]):
+        first -= 1
+    if first in (0, len(body)):
+        return source, ""
+    lines = source.splitlines()
+    # Comments above the first of these statements belong to it.
+    cut = body[first].lineno - 1
+    while lines[cut - 1].lstrip().startswith("#"):
+        cut -= 1
+    return "\n".join(lines[:cut]).rstrip(), "\n".join(lines[cut:])
+
+
+def _adds_claims(node: ast.stmt) -> bool:
+    """``CLAIMS += ...``, ``CLAIMS.append(...)``, or a loop of nothing else."""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.target, ast.Name) and node.target.id == "CLAIMS"
+    if isinstance(node, ast.For):
+        return all(_adds_claims(inner) for inner in node.body)
+    return isinstance(node, ast.Expr) and ast.unparse(node).startswith("CLAIMS.append(")
+
+
 def run(cell: Cell, namespace: dict[str, Any], file: Path) -> str:
     """Run a cell and return what it printed, with the value of a last expression, as in a notebook."""
     tree = ast.parse(cell.source, str(file))
@@ -93,6 +118,15 @@ def pictures(folder: Path, stem: str) -> Iterator[tuple[str, str]]:
     pyplot.close("all")
 
 
+FOLDED = """<details class="claims"><summary>What is claimed here, as code</summary>
+
+```python
+{code}
+```
+
+</details>"""
+
+
 def page(file: Path, folder: Path, root: Path | None = None) -> str:
     """The Markdown of one problem, with its pictures written to ``folder``; ``root`` is the folder of all problems."""
     os.environ.setdefault("MPLBACKEND", "Agg")
@@ -109,10 +143,13 @@ def page(file: Path, folder: Path, root: Path | None = None) -> str:
             if cell.kind == "markdown":
                 parts.append(cell.source)
                 continue
-            parts.append(f"```python\n{cell.source}\n```")
+            code, stated = split(cell.source)
+            parts.append(f"```python\n{code}\n```")
             if output := run(cell, vars(module), file):
                 parts.append(f"```text\n{output}\n```")
             parts += [f"![{words}]({name})" for name, words in pictures(folder, file.stem)]
+            if stated:
+                parts.append(FOLDED.format(code=stated))
     finally:
         del sys.modules[module.__name__]
     place = file.name if root is None else file.relative_to(root).as_posix()

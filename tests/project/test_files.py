@@ -93,3 +93,14 @@ def test_a_worked_problem_becomes_a_page(tmp_path: Path) -> None:
     assert "```text\nx\n3\n```" in page
     assert "| one and two | 3 | = | 3 | 1e-06 | theory | holds |" in page
     assert "| wrong | 1 | = | 2 | 1e-06 | theory | **fails** |" in page
+
+
+def test_claims_at_the_end_of_a_cell_are_folded() -> None:
+    claim = "CLAIMS.append(cn.Claim('a', x, 1.0))"
+    assert worked.split(f"x = 1\n# as theory says\n{claim}\nCLAIMS += []") == (
+        "x = 1",
+        f"# as theory says\n{claim}\nCLAIMS += []",
+    )
+    assert worked.split(f"x = 1\nfor x in range(3):\n    {claim}")[0] == "x = 1"
+    for whole in (claim, f"{claim}\nx = 1", "CLAIMS = []", f"for x in range(3):\n    print(x)\n    {claim}"):
+        assert worked.split(whole) == (whole, "")
