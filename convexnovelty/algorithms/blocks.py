@@ -13,13 +13,14 @@ The cost is little more than that of evaluating the gradient once: one kernel va
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from convexnovelty.algorithms.box import Box, Indices, extended, kkt_gap, kkt_offset
-from convexnovelty.algorithms.free_set import admissible_step, newton_direction
+from convexnovelty.algorithms.free_set import admissible_step, newton_direction, projected_step
 from convexnovelty.algorithms.gram import Gram, Rows, padded
 from convexnovelty.errors import IndefiniteError, SolverError, UnboundedError
 from convexnovelty.validation import Array
@@ -32,6 +33,7 @@ EMBEDDED = 0.7  # share of the sample's solution that must fit into the box for 
 WORKING_SET, LARGEST_SET = 512, 2048
 INNER = 0.02  # share of the gap at which a working set is left: the next pass over all points pays for more than that
 CACHE = 3 * 2**20  # kernel values held in rows of the working set: 24 MB
+CUTS = 25  # Newton steps that a bound may cut, before pair steps do better
 NEWTON = 3000  # free coordinates up to which a dense factorisation is made
 # The gap at which Newton steps take over from pair steps. A factorisation of many free coordinates is dear, and one
 # is enough if pair steps have found the right ones.
@@ -191,7 +193,7 @@ class _Solver:
         return bool(status == _pair_steps.CONVERGED)
 
     def finish(self, gram: Gram, box: Box, state: State, target: float) -> float:
-        """Newton steps on the free coordinates for as long as they lower the gap; returns the gap."""
+        """Newton steps on the free coordinates for as long as they lower the gap by half; returns the gap."""
         gap, rho = kkt_gap(state.gradient, state.b, box), None
         while gap > target:
             # After a step all free coordinates have the gradient rho, and what is wrong at a bound is seen exactly.
@@ -205,30 +207,53 @@ class _Solver:
             state.b[chosen] = moved
             before, (gap, offset) = gap, kkt_offset(state.gradient, state.b, box)
             rho = offset.used
-            if not gap < before:
+            if not gap < 0.5 * before:
                 break
         return gap
 
 
 def _newton(block: Array, gradient: Array, b: Array, box: Box, free: Indices, missing: float | None) -> Array:
-    """The minimiser over the free coordinates alone, their box included; a cut step makes the set smaller."""
-    b, lower, upper = b.copy(), box.lower[free], box.upper[free]
-    inside, part = np.arange(free.size), block
-    while inside.size:
+    """The minimiser over the free coordinates alone, their box included.
+
+    All coordinates that a step would take out of the box are put to their bounds at once: few factorisations. That may
+    fail to lower the objective, and then the step is cut at the first bound each time, which cannot.
+    """
+    lower, upper = box.lower[free], box.upper[free]
+    moved, whole = _active_set(block, gradient, b, lower, upper, missing, projected_step)
+    change = moved - b
+    if whole and gradient @ change + 0.5 * change @ (block @ change) <= 0.0:
+        return moved
+    return _active_set(block, gradient, b, lower, upper, missing, admissible_step)[0]
+
+
+def _active_set(
+    block: Array,
+    gradient: Array,
+    b: Array,
+    lower: Array,
+    upper: Array,
+    missing: float | None,
+    step: Callable[[Array, Array, Array, Array], tuple[Array, bool]],
+) -> tuple[Array, bool]:
+    """Newton steps of one kind over a shrinking set of coordinates, and whether the last one was whole."""
+    b, inside, part = b.copy(), np.arange(b.size), block
+    for _ in range(CUTS):
         try:
             delta = newton_direction(part, gradient[inside], missing)
         except LinAlgError:
             break
-        moved, whole = admissible_step(b[inside], delta, lower[inside], upper[inside])
+        moved, whole = step(b[inside], delta, lower[inside], upper[inside])
         change = moved - b[inside]
         b[inside] = moved
         if whole:
-            break
+            return b, True
         gradient = gradient + block[:, inside] @ change
         missing = None if missing is None else missing - float(change.sum())
         inside = inside[(moved > lower[inside]) & (moved < upper[inside])]
+        if inside.size == 0:
+            break
         part = block[np.ix_(inside, inside)]
-    return b
+    return b, False
 
 
 def _most_violating(state: State, box: Box, size: int) -> Indices:

@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from convexnovelty.validation import Array
 
-__all__ = ["admissible_step", "newton_direction"]
+__all__ = ["admissible_step", "newton_direction", "projected_step"]
 
 PROXIMAL = (0.0, 1e-14, 1e-12, 1e-9, 1e-6)  # relative to the diagonal, tried until the factorisation is sound
 REFINEMENTS = 3
@@ -89,3 +89,15 @@ def admissible_step(b: Array, delta: Array, lower: Array, upper: Array) -> tuple
     blocking = room <= t
     moved[blocking] = np.where(delta > 0, upper, lower)[blocking]
     return moved, False
+
+
+def projected_step(b: Array, delta: Array, lower: Array, upper: Array) -> tuple[Array, bool]:
+    """``b + delta`` if it is in the box, and True; else b with the coordinates that left the box put to their bounds.
+
+    The others stay where they are, for a step of their own.
+    """
+    moved = b + delta
+    below, above = moved < lower, moved > upper
+    if not (below.any() or above.any()):
+        return moved, True
+    return np.where(below, lower, np.where(above, upper, b)), False
