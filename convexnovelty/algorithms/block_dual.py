@@ -71,8 +71,8 @@ def solve_dual(
 
     Give ``outlier_fraction`` nu, for the bound total/(nu n) of every point, or ``upper``, one number or one a point.
     ``total`` None leaves the equality out. ``tolerance`` bounds the KKT gap in units of the largest bound times the
-    largest k(x, x): for a one-class SVM this is libsvm's tolerance. At 1e-3 and below, Newton steps make the solution
-    exact to rounding in little more time.
+    largest k(x, x), or of the largest linear term where that is smaller: for SVMs of one class and of two classes this
+    is libsvm's tolerance. Well below 1e-3, Newton steps make the solution exact to rounding in little more time.
 
     Raises InputError for arguments out of range and boxes that cannot meet the total, IndefiniteError for a kernel that
     is not positive semidefinite where this shows, UnboundedError, and SolverError with the gap after ``max_rounds``.
@@ -157,7 +157,8 @@ class _Program:
         scaled = Box(box.lower / unit, box.upper / unit, None if box.total is None else box.total / unit, box.signs)
         slope = extended(self.linear / unit, length)
         start = None if previous is None else _continued(self.gram, scaled.extended(length), previous)
-        state = minimise(self.gram, slope, scaled.extended(length), tolerance * diagonal, start, rounds)
+        size = min(diagonal, float(np.abs(slope).max()) or diagonal)
+        state = minimise(self.gram, slope, scaled.extended(length), tolerance * size, start, rounds)
         if not np.isfinite(state.gradient).all():
             raise InputError(
                 f"kernel: {self.kernel!r} has values that are not finite on these points; rescale the points"

@@ -257,11 +257,15 @@ def _active_set(
 
 
 def _most_violating(state: State, box: Box, size: int) -> Indices:
-    """Half of the set from those that should shrink first, half from those that should grow first."""
+    """Half of the set from those that should shrink first, half from those that should grow first, and what is free.
+
+    Free coordinates violate little, but give way to the others: without them an ill-conditioned program hardly moves.
+    """
     half = min(size // 2, state.b.size - 1)
-    shrinking = np.where(state.b > box.lower, -state.gradient, np.inf)
-    growing = np.where(state.b < box.upper, state.gradient, np.inf)
-    chosen = np.zeros(state.b.size, dtype=bool)
-    for key in (shrinking, growing):
-        chosen[np.argpartition(key, half)[:half]] = True
+    shrinks, grows = state.b > box.lower, state.b < box.upper
+    chosen = shrinks & grows
+    if np.count_nonzero(chosen) > LARGEST_SET:
+        chosen[:] = False
+    for able, key in ((shrinks, -state.gradient), (grows, state.gradient)):
+        chosen[np.argpartition(np.where(able, key, np.inf), half)[:half]] = True
     return np.flatnonzero(chosen & (box.lower < box.upper))

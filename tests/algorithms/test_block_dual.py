@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.svm import OneClassSVM
+from sklearn.svm import SVC, OneClassSVM
 
 from convexnovelty.algorithms import blocks, gaussian_gram, gram
 from convexnovelty.algorithms.block_dual import decision, dual_path, kkt_violation, solve_dual
@@ -100,6 +100,22 @@ def test_agrees_with_libsvm_at_its_tolerance(width, fraction, tolerance):
     a[peer.support_] = peer.dual_coef_[0] / (fraction * n)
     objective = 0.5 * a @ rbf_kernel(X, gamma=gamma) @ a
     assert result.objective == pytest.approx(objective, abs=2 * tolerance / (fraction * n))
+
+
+def test_two_classes_with_a_large_bound():
+    # Free vectors have to give way to violators: with those alone in the working sets this took tens of thousands.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3500, 2))
+    y = np.sign(X[:, 0] + 0.3 * rng.normal(size=3500))
+    program = dict(y=y, linear=-np.ones(3500), total=0.0, upper=300.0)
+    result = solve_dual(X, gaussian(gamma=1.0), **program, tolerance=1e-3, max_rounds=200)
+    assert kkt_violation(X, result, 300.0, linear=-np.ones(3500), y=y) <= 1e-3
+    peer = SVC(C=300.0, gamma=1.0).fit(X, y)
+    a = np.zeros(3500)
+    a[peer.support_] = np.abs(peer.dual_coef_[0])
+    signed = y * a
+    objective = 0.5 * signed @ rbf_kernel(X, gamma=1.0) @ signed - a.sum()
+    assert result.objective == pytest.approx(objective, rel=1e-5)
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.3])
