@@ -13,11 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
+from convexnovelty.validation import Array
 
-__all__ = ["CuttingPlanesResult", "Robust", "cutting_planes"]
+__all__ = ["CuttingPlanesResult", "Robust", "cutting_planes", "deviations"]
 
 Values = Mapping[str, Any]
 
@@ -29,12 +32,12 @@ SUFFICIENT = 1e-7
 class Robust:
     """One robust requirement.
 
-    ``attack(values)`` returns a worst member at the master's point; ``cut(member)`` the constraints that make the
-    master respect it.
+    ``attack(values)`` returns a worst member at the master's point; ``cuts(members)`` the constraints that make the
+    master respect all that have been found, in one block where that can be: CVXPY compiles each by itself.
     """
 
     attack: Callable[[Values], Any]
-    cut: Callable[[Any], Sequence[Any]]
+    cuts: Callable[[list[Any]], Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -82,14 +85,14 @@ def cutting_planes(
     SolverError : the gap did not close in the given number of rounds.
     """
     profile = solvers.profile(solver)
-    held: list[Any] = list(constraints)
+    members: list[list[Any]] = [list(given) for given in seeds or [[] for _ in requirements]]
     cuts = 0
-    for requirement, members in zip(requirements, seeds or [[] for _ in requirements], strict=True):
-        for member in members:
-            held += requirement.cut(member)
     best: tuple[float, Values] | None = None
     lower = float("-inf")
     for round_number in range(1, rounds + 1):
+        held = list(constraints)
+        for requirement, found in zip(requirements, members, strict=True):
+            held += requirement.cuts(found) if found else []
         try:
             lower = max(lower, _solve(cp.Problem(cp.Minimize(objective), held), profile))
         except SolverError:
@@ -104,13 +107,23 @@ def cutting_planes(
             best = repaired
         if best is not None and best[0] - lower <= tolerance * max(abs(best[0]), 1e-12):
             return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
-        for requirement in requirements:
-            held += requirement.cut(requirement.attack(values))
+        for requirement, found in zip(requirements, members, strict=True):
+            found.append(requirement.attack(values))
             cuts += 1
     reached = "no feasible point" if best is None else f"bounds {lower:.10g} and {best[0]:.10g}"
     raise SolverError(
         f"cutting planes: {reached} after {rounds} rounds; allow more rounds or a larger tolerance", "user_limit"
     )
+
+
+def deviations(covariances: Sequence[Array], linear: Array, direction: cp.Expression, bounds: Any) -> Any:
+    r"""The constraint :math:`\sqrt{d'L'S_iLd} \le b_i` for each covariance :math:`S_i`, the matrix L, direction d, bounds b."""
+    roots = []
+    for covariance in covariances:
+        values, vectors = np.linalg.eigh(covariance)
+        roots.append(np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ linear))
+    shape = (linear.shape[0], len(roots))
+    return cp.SOC(bounds, cp.reshape(np.vstack(roots) @ direction, shape, order="F"), axis=0)
 
 
 def _solve(problem: cp.Problem, profile: solvers.SolverProfile) -> float:

@@ -397,11 +397,13 @@ def semi_infinite(
     w, unit = posed.w, posed.unit
     cuts: list[tuple[Array, Any]] = []
 
-    def cut(member: Array) -> list[Any]:
-        values, vectors = np.linalg.eigh(member)
-        root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-        cuts.append((member, cp.norm((root @ w.axes / unit) @ w.variable) <= u))
-        return [cuts[-1][1]]
+    def respected(members: list[Array]) -> list[Any]:
+        # One constraint a member, since the multiplier of each is read afterwards.
+        for member in members[len(cuts) :]:
+            values, vectors = np.linalg.eigh(member)
+            root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+            cuts.append((member, cp.norm((root @ w.axes / unit) @ w.variable) <= u))
+        return [constraint for _, constraint in cuts]
 
     def repair(values: Any) -> tuple[float, Any] | None:
         # All but the square is homogeneous in w: a plane is brought to the length at which its lowest fraction scores 1.
@@ -420,7 +422,7 @@ def semi_infinite(
         found = cutting_planes(
             u,
             {"w": w},
-            [Robust(lambda values: adversary(values["w"]).member, cut)],
+            [Robust(lambda values: adversary(values["w"]).member, respected)],
             repair,
             constraints=[posed.rows @ w.variable >= rho - xi, cp.sum(xi) / (nu * features.n) - rho <= -1, u >= 0],
             seeds=[seeds],

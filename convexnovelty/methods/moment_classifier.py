@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from convexnovelty import datasets, kernels, tails
 from convexnovelty._lazy import cp
-from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
+from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes, deviations
 from convexnovelty.algorithms.kappa_planes import Side, largest_kappa
 from convexnovelty.algorithms.level_search import crossing
 from convexnovelty.algorithms.min_norm_point import min_norm_point
@@ -816,12 +816,11 @@ def _soft_planes(
         mean = moments.mean if shifted else adversary(w, 0.0).member[0]
         return float((mean - moments.mean) @ w), mean
 
-    def spread_cut(member: tuple[Array, Array]) -> list[Any]:
-        values, vectors = np.linalg.eigh(member[1])
-        return [cp.norm((np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ frame.axes)) @ frame.y) <= u]
+    def spread_cuts(members: list[tuple[Array, Array]]) -> list[Any]:
+        return [deviations([S for _, S in members], frame.axes, frame.y, cp.hstack([u] * len(members)))]
 
-    def mean_cut(mean: Array) -> list[Any]:
-        return [(frame.scale * (frame.axes.T @ (mean - moments.mean))) @ frame.y <= e]
+    def mean_cuts(means: list[Array]) -> list[Any]:
+        return [(frame.scale * (np.array(means) - moments.mean) @ frame.axes) @ frame.y <= e]
 
     def repair(values: Any) -> tuple[float, Any]:
         w = values["w"]
@@ -839,8 +838,8 @@ def _soft_planes(
         cp.square(u) + price * cp.sum(xi),
         {"w": frame.w},
         [
-            Robust(lambda values: adversary.deviation(values["w"]).member, spread_cut),
-            Robust(lambda values: reach(values["w"])[1], mean_cut),
+            Robust(lambda values: adversary.deviation(values["w"]).member, spread_cuts),
+            Robust(lambda values: reach(values["w"])[1], mean_cuts),
         ],
         repair,
         constraints=[margin - e >= 1 - xi, *more],

@@ -15,7 +15,7 @@ import scipy.sparse.linalg
 
 from convexnovelty import datasets, kernels, tails
 from convexnovelty._lazy import cp
-from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
+from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes, deviations
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -398,14 +398,14 @@ def semi_infinite(
     adversary = Adversary(robust)
     frame = Frame.of(moments, rotate=False)
     a = frame.direction()
-    u = cp.Variable(name="u")
+    u, whole = cp.Variable(name="u"), np.eye(moments.dimension)
 
-    def loss_cut(member: tuple[Array, Array]) -> list[Any]:
-        mean, covariance = member
-        return [kappa * cp.norm(_root(covariance) @ a.expression) + 1 <= mean @ a.expression]
+    def loss_cuts(members: list[tuple[Array, Array]]) -> list[Any]:
+        means, covariances = np.array([mean for mean, _ in members]), [S for _, S in members]
+        return [deviations(covariances, kappa * whole, a.expression, means @ a.expression - 1)]
 
-    def deviation_cut(member: tuple[Array, Array]) -> list[Any]:
-        return [cp.norm(_root(member[1]) @ a.expression) <= u]
+    def deviation_cuts(members: list[tuple[Array, Array]]) -> list[Any]:
+        return [deviations([S for _, S in members], whole, a.expression, cp.hstack([u] * len(members)))]
 
     def repair(values: Any) -> tuple[float, Any] | None:
         # The program is homogeneous: a direction whose worst loss is negative is feasible at the right length.
@@ -421,8 +421,8 @@ def semi_infinite(
             u,
             {"a": a, "u": Quantity(u)},
             [
-                Robust(lambda values: adversary(-values["a"], kappa).member, loss_cut),
-                Robust(lambda values: adversary.deviation(values["a"]).member, deviation_cut),
+                Robust(lambda values: adversary(-values["a"], kappa).member, loss_cuts),
+                Robust(lambda values: adversary.deviation(values["a"]).member, deviation_cuts),
             ],
             repair,
             constraints=[u >= 0],
@@ -432,12 +432,6 @@ def semi_infinite(
     except InfeasibleError as error:
         raise _refused(tail, alpha, _kappa_limit(moments, uncertainty, {})) from error
     return _solution(found.values["a"], found.upper, uncertainty, tail, alpha, "cutting planes")
-
-
-def _root(covariance: Array) -> Array:
-    values, vectors = np.linalg.eigh(covariance)
-    root: Array = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    return root
 
 
 # -- in the expansion coefficients of the sample -------------------------------------------------------------------------

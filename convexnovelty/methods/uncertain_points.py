@@ -233,13 +233,13 @@ def semi_infinite(
         length = max(gain, 0.0) / squared if squared > 0 else 0.0
         return -gain * length / 2, {"w": length * values["w"]}
 
-    def cut(member: Array) -> list[Any]:
-        return [-(member / unit) @ w <= t]
+    def cuts(members: list[Array]) -> list[Any]:
+        return [-(np.array(members) / unit) @ w <= t]
 
     found = cutting_planes(
         cp.sum_squares(w) / 2 + price * cp.sum(xi) - rho,
         {"w": w},
-        [Robust(lambda values: adversary(-values["w"]).member, cut)],
+        [Robust(lambda values: adversary(-values["w"]).member, cuts)],
         repair,
         constraints=[phi @ w - sizes * t >= rho - xi],
         seeds=[[adversary(sign * phi.mean(axis=0)).member for sign in (-1.0, 1.0)]],
