@@ -7,6 +7,7 @@ here from these arrays, never taken from a solver.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.cones import Block, Cones, triangle
 from convexnovelty.validation import Array
 
-__all__ = ["Cones", "ConicProgram", "ConicSolution", "Equilibration", "Residuals", "interior_scales"]
+__all__ = ["Boost", "Cones", "ConicProgram", "ConicSolution", "Equilibration", "Residuals", "interior_scales"]
 
 ROUNDING = 1e-14  # share of the largest entry of a column below which an entry counts as zero
 LOWER_TRIANGLE_SOLVERS = ("SCS", "DIFFCP")
@@ -206,13 +207,13 @@ class ConicProgram:
         objective are brought to size one.
         """
         # The right-hand side is scaled as one more column: it shows the size of rows whose entries do not.
-        whole = sp.csc_array(sp.hstack([self.A, sp.csc_array(self.b[:, None])]))
+        whole = sp.coo_array(sp.hstack([self.A, sp.csc_array(self.b[:, None])]))
         rows, columns = _geometric_scales(whole, self.cones, sweeps)
+        (i, j), magnitudes = whole.coords, np.abs(whole.data)
         for _ in range(sweeps // 2):
-            size = _row_maxima(abs(sp.diags_array(rows) @ whole @ sp.diags_array(columns)), self.cones)
+            size = _tied_maxima(_maxima(magnitudes * rows[i] * columns[j], i, rows.size), self.cones)
             rows = rows / np.sqrt(np.where(size > 0, size, 1.0))
-            scaled = abs(sp.diags_array(rows) @ whole @ sp.diags_array(columns))
-            width = np.asarray(scaled.max(axis=0).todense()).ravel() if scaled.nnz else np.zeros(columns.size)
+            width = _maxima(magnitudes * rows[i] * columns[j], j, columns.size)
             columns = columns / np.sqrt(np.where(width > 0, width, 1.0))
         columns, reach = columns[:-1], 1.0 / columns[-1]
         A = sp.csr_array(sp.diags_array(rows) @ self.A @ sp.diags_array(columns))
@@ -308,23 +309,64 @@ def interior_scales(A: sp.csr_array, slack: Array, cones: Cones, floor: float) -
     return rows, columns
 
 
+@dataclass(frozen=True)
+class Boost:
+    r"""The automorphism of the second-order cones that brings a point inside of them to their axes.
+
+    With :math:`s = (s_0, s_1)` and :math:`u = s_1/\|s_1\|` it multiplies :math:`s_0 \pm u's_1` by
+    :math:`e^{\mp\eta}`, where :math:`\tanh\eta = \|s_1\|/s_0`. A square is compiled beside a one, which this takes out
+    again where the square is bounded by something small. Applied as :math:`x + C(Kx)`: sums and differences are taken
+    before they are multiplied, so that what cancels does so exactly.
+    """
+
+    gather: sp.csr_array
+    spread: sp.csr_array
+
+    @classmethod
+    def to_axes(cls, slack: Array, cones: Cones, least: float, most: float) -> Boost:
+        r"""For the cones in which the factor :math:`e^\eta` lies between ``least`` and ``most``."""
+        gather = sp.lil_array((2 * len(cones.second_order), slack.size))
+        spread = sp.lil_array((slack.size, gather.shape[0]))
+        for k, block in enumerate(b for b in cones.blocks() if b.kind == "second_order"):
+            s = slack[block.rows]
+            length = float(np.linalg.norm(s[1:]))
+            inner, outer = float(s[0]) - length, float(s[0]) + length
+            if not (inner > 0 and least**2 <= outer / inner <= most**2):
+                continue
+            factor, u = math.sqrt(outer / inner), s[1:] / length
+            u[np.abs(u) < ROUNDING] = 0.0
+            both = np.concatenate([[1.0], u]), np.concatenate([[1.0], -u])
+            for j, (row, multiple) in enumerate(zip(both, (1 / factor, factor), strict=True)):
+                gather[[2 * k + j], block.rows] = row[None, :]
+                spread[block.rows, [2 * k + j]] = 0.5 * (multiple - 1.0) * row[:, None]
+        return cls(sp.csr_array(gather), sp.csr_array(spread))
+
+    def __call__(self, x: Any) -> Any:
+        """The values, or the rows of a matrix, after the boost."""
+        return x + self.spread @ (self.gather @ x)
+
+    @property
+    def trivial(self) -> bool:
+        """Whether it leaves everything as it is."""
+        return bool(self.spread.nnz == 0)
+
+
 def _or_one(sizes: Array, floor: float) -> Array:
     return np.where(sizes > floor, sizes, 1.0)
 
 
-def _geometric_scales(matrix: sp.csc_array, cones: Cones, sweeps: int) -> tuple[Array, Array]:
+def _geometric_scales(entries: sp.coo_array, cones: Cones, sweeps: int) -> tuple[Array, Array]:
     """Row and column scales that bring the logarithms of the entries as near to zero as least squares can.
 
     Scaling by the largest entries alone stops as soon as each row and column has an entry of size one, also when
     the others are 1e-12: where radii and centres of very different sizes meet, the logarithms must be balanced first.
     """
-    entries = sp.coo_array(matrix)
     # An entry that is nothing but the rounding of a difference must not decide the scale of its row.
-    largest = np.asarray(abs(matrix).max(axis=0).todense()).ravel() if matrix.nnz else np.zeros(matrix.shape[1])
+    largest = _maxima(np.abs(entries.data), entries.coords[1], entries.shape[1])
     used = np.abs(entries.data) > ROUNDING * largest[entries.coords[1]]
     i, j = entries.coords[0][used], entries.coords[1][used]
     size = np.log(np.abs(entries.data[used]))
-    rows, columns = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[1])
+    rows, columns = np.zeros(entries.shape[0]), np.zeros(entries.shape[1])
     row_count = np.bincount(i, minlength=rows.size).astype(float)
     column_count = np.maximum(np.bincount(j, minlength=columns.size), 1)
     for _ in range(sweeps):
@@ -354,10 +396,16 @@ def _tied(sums: Any, counts: Any, cones: Cones) -> Any:
     return means
 
 
-def _row_maxima(magnitudes: Any, cones: Cones) -> Array:
-    """The largest entry of each row, and one common number for the rows of a cone that must keep its shape."""
-    size = np.asarray(magnitudes.max(axis=1).todense()).ravel() if magnitudes.nnz else np.zeros(magnitudes.shape[0])
+def _maxima(magnitudes: Array, index: Any, count: int) -> Array:
+    """The largest number at each place of an index, zero where there is none."""
+    found = np.zeros(count)
+    np.maximum.at(found, index, magnitudes)
+    return found
+
+
+def _tied_maxima(sizes: Array, cones: Cones) -> Array:
+    """One common number for the rows of a cone that must keep its shape."""
     for block in cones.blocks():
         if block.kind not in ("zero", "nonnegative"):
-            size[block.rows] = size[block.rows].max()
-    return size
+            sizes[block.rows] = sizes[block.rows].max()
+    return sizes

@@ -1,7 +1,7 @@
 """Conic programs handed to a solver as arrays, for programs that are solved by the hundred and need no modelling.
 
 An interior-point method factorises a dense matrix of the order of the squared order of a semidefinite cone, which
-costs seconds from order 20 and minutes from order 50; a splitting method pays for one eigenvalue decomposition an
+costs a second at order 50 and half a minute at order 100; a splitting method pays for one eigenvalue decomposition an
 iteration. Large semidefinite programs therefore go to SCS first, whose answer counts only if the residuals that we
 compute ourselves are small.
 """
@@ -14,19 +14,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from convexnovelty import solvers
 from convexnovelty.conic import ConicProgram, ConicSolution
 
-__all__ = ["attempts", "is_large"]
+__all__ = ["attempts", "is_large", "minimum"]
 
-LARGE = 16  # order of a semidefinite cone from which SCS is tried first
-BLOCKED = 8  # order of a semidefinite cone from which a blocked factorisation is the faster one, up to fifty times
+TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+PRECISE, TOLERATED = 1e-9, 1e-6  # residuals with which a search for better answers ends, and with which it fails
 SPLITTING = 1e-9  # tolerance asked of SCS
 ACCEPTED = 2e-8  # largest relative residual with which its answer counts
 
 
 def is_large(program: ConicProgram) -> bool:
     """Whether an interior-point method would be slow on the program's semidefinite cones."""
-    return max(program.cones.semidefinite, default=0) > LARGE
+    return max(program.cones.semidefinite, default=0) > solvers.LARGE_SEMIDEFINITE
 
 
 def attempts(program: ConicProgram, tolerances: Sequence[float]) -> Iterator[ConicSolution]:
@@ -37,13 +38,27 @@ def attempts(program: ConicProgram, tolerances: Sequence[float]) -> Iterator[Con
     if is_large(program) and all(len(exponents) == 2 for exponents in program.cones.power):
         yield _scs(program)
     for tolerance in tolerances:
-        settings: dict[str, Any] = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
-        settings["max_iter"] = 200
-        if max(program.cones.semidefinite, default=0) > BLOCKED:
-            settings |= {"direct_solve_method": "faer", "max_threads": 1}
+        settings: dict[str, Any] = dict.fromkeys(TOLERANCES, tolerance)
+        settings |= {"max_iter": 200, **solvers.blocked(max(program.cones.semidefinite, default=0))}
         yield program.solve(**settings)
         # The solver's own scaling can spoil a program that is in scale already, above all with exponential cones.
         yield program.solve(**settings, equilibrate_enable=False)
+    for more in solvers.LAST_RESORTS:
+        yield program.solve(**{**settings, **dict.fromkeys(TOLERANCES, 1e-8)}, **more)
+
+
+def minimum(program: ConicProgram) -> float | None:
+    """The least value of a program, from the answer with the smallest residuals; None where none is small."""
+    best, error = None, TOLERATED
+    for solution in attempts(program, (1e-10, 1e-9, 1e-8)):
+        if solution.status not in ("Solved", "AlmostSolved"):
+            continue
+        residual = program.residuals(solution.x, solution.z).worst
+        if residual < error:
+            best, error = program.objective(solution.x), residual
+        if error <= PRECISE:
+            break
+    return best
 
 
 def _scs(program: ConicProgram) -> ConicSolution:

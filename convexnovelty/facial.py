@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from convexnovelty.cones import Block, Cones, smat, svec, svec_map
@@ -73,24 +74,39 @@ def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: M
 
 
 def with_margins(program: ConicProgram) -> ConicProgram:
-    r"""The program whose optimum lies as far inside of the cones as it can.
+    r"""The program whose optimum lies inside of every cone that has an inside.
 
     An interior-point method asked for any feasible point returns one from the interior; a splitting method returns
-    one from the boundary, unless it maximises margins :math:`0 \le t_k \le 1` with :math:`s_k - t_k e_k \in K_k`.
+    one from the boundary, unless it maximises margins :math:`t_k \le 1` with :math:`s_k - t_k e_k \in K_k`. Their sum
+    would trade one margin for another down to zero: the sum of their roots :math:`y_k \le \sqrt{t_k}` is maximised.
     """
-    blocks = [b for b in program.blocks if b.kind in ("semidefinite", "second_order")]
-    units = sp.lil_array((program.b.size, len(blocks)))
-    for k, block in enumerate(blocks):
-        inner = svec(np.eye(block.parameter)) if block.kind == "semidefinite" else np.eye(1, block.parameter).ravel()
-        units[block.rows, [k]] = inner[:, None]
-    place, width = program.cones.zero, program.c.size
-    one = sp.eye_array(len(blocks))
-    bounds = sp.hstack([sp.csr_array((2 * len(blocks), width)), sp.vstack([-one, one])])
-    A = sp.csr_array(sp.hstack([program.A, sp.csr_array(units)]))
-    A = sp.csr_array(sp.vstack([A[:place], bounds, A[place:]]))
-    b = np.concatenate([program.b[:place], np.zeros(len(blocks)), np.ones(len(blocks)), program.b[place:]])
-    cones = replace(program.cones, nonnegative=program.cones.nonnegative + 2 * len(blocks))
-    return ConicProgram(np.concatenate([np.zeros(width), -np.ones(len(blocks))]), A, b, cones)
+    cones, width = program.cones, program.c.size
+    inner: list[tuple[slice, Array]] = []
+    for block in program.blocks:
+        if block.kind == "nonnegative":
+            inner += [(slice(row, row + 1), np.ones(1)) for row in range(block.rows.start, block.rows.stop)]
+        elif block.kind == "second_order":
+            inner.append((block.rows, np.eye(1, block.parameter).ravel()))
+        elif block.kind == "semidefinite":
+            inner.append((block.rows, svec(np.eye(block.parameter))))
+    count = len(inner)
+    units = sp.lil_array((program.b.size, count))
+    for k, (rows, unit) in enumerate(inner):
+        units[rows, [k]] = unit[:, None]
+    nothing = sp.csr_array((program.b.size, count))
+    single = [sp.csr_array(sp.eye_array(count)[[k]]) for k in range(count)]
+    empty = sp.csr_array((1, width))
+    roots = [
+        sp.block_array([[empty, -e, 0 * e], [empty, 0 * e, -2.0 * e], [empty, -e, 0 * e]], format="csr") for e in single
+    ]
+    A = sp.csr_array(sp.hstack([program.A, sp.csr_array(units), nothing]))
+    bounds = sp.hstack([sp.csr_array((count, width)), sp.eye_array(count), sp.csr_array((count, count))])
+    first, second = cones.zero, cones.zero + cones.nonnegative
+    A = sp.csr_array(sp.vstack([A[:first], bounds, A[first:second], *roots, A[second:]]))
+    right = np.tile([1.0, 0.0, -1.0], count)
+    b = np.concatenate([program.b[:first], np.ones(count), program.b[first:second], right, program.b[second:]])
+    wider = replace(cones, nonnegative=cones.nonnegative + count, second_order=(3,) * count + cones.second_order)
+    return ConicProgram(np.concatenate([np.zeros(width + count), -np.ones(count)]), A, b, wider)
 
 
 def leaves(program: ConicProgram, face: Face, minimise: Minimise) -> bool:
@@ -137,7 +153,16 @@ def _congruence(Q: Array) -> sp.csr_array:
 def _furthest(program: ConicProgram, face: Face, minimise: Minimise) -> tuple[float, Array | None]:
     """The largest product of a feasible slack with the exposing multiplier, and that slack."""
     part = program.A[face.block.rows]
-    x = minimise(replace(program, c=np.asarray(part.T @ face.exposing)))
+    slope = np.asarray(part.T @ face.exposing)
+    stated = program.A[: program.cones.zero]
+    if stated.shape[0]:
+        # Where the equations alone say it nothing need be optimised, over a set that has no inside at that.
+        share = scipy.sparse.linalg.lsqr(stated.T, slope, atol=1e-14, btol=1e-14, conlim=0.0)[0]
+        if np.linalg.norm(stated.T @ share - slope) <= ZERO * np.linalg.norm(slope):
+            value = float(face.exposing @ program.b[face.block.rows] - share @ program.b[: program.cones.zero])
+            if value <= ZERO:
+                return value, None
+    x = minimise(replace(program, c=slope))
     if x is None:
         return float("inf"), None
     slack = program.b[face.block.rows] - part @ x

@@ -216,7 +216,8 @@ class Formulation:
         self._suspect = suspect
         self._search = search
         self._compiled: Any = None
-        self._rungs: Sequence[Rung] | None = None
+        self._cones: set[str] | None = None
+        self._order = 0
 
     # -- what it is ----------------------------------------------------------------------------------------------
 
@@ -361,14 +362,12 @@ class Formulation:
         """
         solver = solver or solvers.preferred()
         profile = solvers.profile(solver)
+        solver = solver and profile.name
         if self._admissible is not None:
             self._admissible()
         began = time.perf_counter()
         solvers.check_options(profile, options)
-        if solver is None and not options:
-            rungs = self._plan()
-        else:
-            rungs = [(profile.name, rung) for rung in ((options,) if options else profile.ladder)]
+        rungs = [(profile.name, options)] if options else self._plan(solver)
         if self._search is not None:
             self._search(lambda: self._value(rungs))
         attempts: list[Attempt] = []
@@ -376,19 +375,18 @@ class Formulation:
         residuals = self._climb(rungs, attempts, timing)
         return self._solution(residuals, attempts[-1].solver, attempts, time.perf_counter() - began, timing)
 
-    def _plan(self) -> Sequence[Rung]:
-        """What is tried when no solver was named: it depends on the cones alone, so that it is found once."""
-        if self._rungs is None:
-            default = solvers.profile()
-            rungs: list[Rung] = [(default.name, rung) for rung in default.ladder]
-            if not self.problem.is_mixed_integer():
-                data, _, _ = self.problem.get_problem_data(default.name, solver_opts=dict(default.ladder[0]))
-                dims, quadratic = data["dims"], data.get("P") is not None and data["P"].nnz > 0
-                cones = {"SOCP": dims.soc, "SDP": dims.psd, "EXP": dims.exp, "POW": list(dims.p3d) + list(dims.pnd)}
-                needed = {kind for kind, there in cones.items() if there} or ({"QP"} if quadratic else {"LP"})
-                rungs = solvers.fallbacks(needed, max(dims.psd, default=0))
-            self._rungs = rungs
-        return self._rungs
+    def _plan(self, solver: str | None) -> Sequence[Rung]:
+        """What is tried, by the solver's name or by the cones alone, which are found once."""
+        default = solvers.DEFAULT_SOLVER
+        if self.problem.is_mixed_integer() or solver not in (None, default):
+            return solvers.ladder(solver or default)
+        if self._cones is None:
+            data, _, _ = self.problem.get_problem_data(default)
+            dims, quadratic = data["dims"], data.get("P") is not None and data["P"].nnz > 0
+            cones = {"SOCP": dims.soc, "SDP": dims.psd, "EXP": dims.exp, "POW": list(dims.p3d) + list(dims.pnd)}
+            self._cones = {kind for kind, there in cones.items() if there} or ({"QP"} if quadratic else {"LP"})
+            self._order = max(dims.psd, default=0)
+        return solvers.ladder(solver, self._order) if solver else solvers.fallbacks(self._cones, self._order)
 
     def _value(self, rungs: Sequence[Rung]) -> float:
         """The value of the compiled problem as its parameters stand."""

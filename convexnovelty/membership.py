@@ -24,18 +24,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
-from convexnovelty.conic import ConicProgram, ConicSolution, interior_scales
+from convexnovelty.conic import Boost, ConicProgram, ConicSolution, interior_scales
 from convexnovelty.direct import attempts, is_large
 from convexnovelty.errors import EmptySetError, InputError, SolverError, UnboundedSetError
 from convexnovelty.facial import applied, faces, leaves, with_margins
 from convexnovelty.validation import Array
 
-__all__ = ["Counterpart", "Membership", "as_counterpart", "compiled", "convex", "moves"]
+__all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
 
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
 ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
 FAR = 1e4  # a set that reaches so many times its scale holds a ray
 RESCALE = 100.0  # how much scales must differ to be worth a second look
+BOOST = 10.0  # how far from its axis the point in a second-order cone must be to be worth one
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
 DONE = ("Solved", "AlmostSolved")
 LADDER = (1e-11, 1e-9, 1e-8, 1e-6)  # tolerances of the maximisation, tightest first
@@ -66,42 +67,61 @@ def convex(value: cp.Expression) -> cp.Expression:
     return cp.max(cp.hstack([value])) if value.is_affine() else value
 
 
-def compiled(description: Description, size: int, name: str) -> tuple[ConicProgram, Any]:
-    """The arrays of a membership and the columns that belong to its variable."""
-    v = cp.Variable(size)
-    weights = np.arange(1.0, size + 1.0)
-    constraints = description(v)
-    constraints = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
-    for constraint in constraints:
-        if not isinstance(constraint, cp.Constraint):
+@dataclass(frozen=True)
+class Arrays:
+    """A membership as compiled, and the columns that belong to its vector."""
+
+    program: ConicProgram
+    columns: Any
+
+    @classmethod
+    def compiled(cls, description: Description, size: int, name: str) -> Arrays:
+        """From a function that turns a CVXPY vector of length ``size`` into constraints on it and further variables.
+
+        ``name`` is what an error message calls the set.
+        """
+        v = cp.Variable(size)
+        weights = np.arange(1.0, size + 1.0)
+        constraints = description(v)
+        constraints = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
+        for constraint in constraints:
+            if not isinstance(constraint, cp.Constraint):
+                raise InputError(
+                    f"{name}: membership returned {constraint!r}; return a list of CVXPY constraints on what it was given"
+                )
+        problem = cp.Problem(cp.Minimize(weights @ v), constraints)
+        if not problem.is_dcp():
+            wrong = next(c for c in constraints if not c.is_dcp())
             raise InputError(
-                f"{name}: membership returned {constraint!r}; return a list of CVXPY constraints on what it was given"
+                f"{name}: the membership is not convex by the rules of DCP in {wrong}; rewrite it, or lift it"
             )
-    problem = cp.Problem(cp.Minimize(weights @ v), constraints)
-    if not problem.is_dcp():
-        wrong = next(c for c in constraints if not c.is_dcp())
-        raise InputError(f"{name}: the membership is not convex by the rules of DCP in {wrong}; rewrite it, or lift it")
-    try:
-        program = ConicProgram.from_problem(problem)
-    except cp.SolverError as error:
-        raise InputError(f"{name}: the membership is no conic constraint ({error}); use real variables") from error
-    found = np.flatnonzero(program.c)
-    columns = found[np.argsort(program.c[found], kind="stable")]
-    if columns.size != size or not np.array_equal(program.c[columns], weights):
-        raise InputError(f"{name}: the compiled membership does not show its variable; state it without side effects")
-    return replace(program, c=np.zeros_like(program.c)).without_repetition(), columns
+        try:
+            program = ConicProgram.from_problem(problem)
+        except cp.SolverError as error:
+            raise InputError(f"{name}: the membership is no conic constraint ({error}); use real variables") from error
+        found = np.flatnonzero(program.c)
+        columns = found[np.argsort(program.c[found], kind="stable")]
+        if columns.size != size or not np.array_equal(program.c[columns], weights):
+            raise InputError(
+                f"{name}: the compiled membership does not show its variable; state it without side effects"
+            )
+        return cls(replace(program, c=np.zeros_like(program.c)).without_repetition(), columns)
+
+    def moves_to(self, other: Arrays) -> bool:
+        """Whether the other differs in its right-hand side alone, so that a parameter can follow."""
+        one, two = self.program, other.program
+        return one.A.shape == two.A.shape and one.cones == two.cones and (one.A != two.A).nnz == 0
 
 
 class Membership:
-    r"""The set :math:`\{v : ...\}` of a description, found to be non-empty and bounded.
+    r"""The set of the vectors that some arrays describe, found to be non-empty and bounded.
 
     Parameters
     ----------
-    description : from a CVXPY vector of length ``size`` to constraints on it; further variables may occur.
-    size : length of the vector.
+    arrays : the compiled constraints.
     name : what an error message calls the set.
-    others : descriptions of the set at other values of its numbers. Right-hand sides that differ become a CVXPY
-        parameter, which :meth:`move` sets; see :func:`moves`.
+    others : the set at other values of its numbers, by arrays that differ in their right-hand sides alone. What
+        differs becomes a CVXPY parameter, which :meth:`move` sets.
 
     Raises
     ------
@@ -109,17 +129,15 @@ class Membership:
     UnboundedSetError : the set holds a ray.
     """
 
-    def __init__(
-        self, description: Description, size: int, name: str = "the set", others: Sequence[Description] = ()
-    ) -> None:
-        self.size = size
+    def __init__(self, arrays: Arrays, name: str = "the set", others: Sequence[Arrays] = ()) -> None:
+        self.size = arrays.columns.size
         self.name = name
-        self._raw, self.columns = compiled(description, size, name)
-        raws = [self._raw, *(compiled(other, size, name)[0] for other in others)]
-        self._start, scaled, entry, width, inside = self._posed()
-        programs = [replace(scaled, b=entry * self._from_start(raw)) for raw in raws]
+        self._arrays, self._raw, self.columns = arrays, arrays.program, arrays.columns
+        raws = [self._raw, *(other.program for other in others)]
+        scaled, width, inside = self._posed()
+        programs = [replace(scaled, b=self._entered(raw)) for raw in raws]
         points = [inside, *(self._inside(program) for program in programs[1:])]
-        self._scaled, self._entry = scaled, entry
+        self._scaled = scaled
         self._found = faces(programs, points, _minimiser)
         transform, cones = applied(scaled, self._found)
         # From here on the origin lies inside of the set, to the last digit: where a set is a point, what rounding
@@ -127,7 +145,7 @@ class Membership:
         A = sp.csr_array(transform @ scaled.A)
         slack = cones.projected(transform @ scaled.b - A @ inside)
         rows, columns = interior_scales(A, slack, cones, ROUNDING)
-        self._transform = sp.csr_array(sp.diags_array(rows) @ transform @ sp.diags_array(entry))
+        self._transform = sp.csr_array(sp.diags_array(rows) @ transform)
         self._shift = rows * (transform @ scaled.b - slack)
         self._origin = self._start + width * inside
         self._width = width * columns
@@ -139,8 +157,8 @@ class Membership:
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
-    def _posed(self) -> tuple[Array, ConicProgram, Array, Array, Array]:
-        """Where coordinates start, the program in scale from there, its scales, and a point inside of it.
+    def _posed(self) -> tuple[ConicProgram, Array, Array]:
+        """The program in scale, the scales of its columns, and a point inside of it.
 
         Scales that suit the centre need not suit the set: a ball of radius 1 around a matrix of size 1e8 is one. The
         program is scaled again around the first point inside, where that makes a difference.
@@ -148,18 +166,24 @@ class Membership:
         first, scale = self._raw.equilibrated()
         inside = self._inside(first)
         self._bounded(first)
+        self._start = np.zeros_like(inside)
+        self._steps: tuple[Array, Boost | None, Array] = (scale.rows, None, np.ones_like(scale.rows))
         slack = first.cones.projected(first.b - first.A @ inside)
-        rows, columns = interior_scales(first.A, slack, first.cones, ROUNDING)
-        if max(_range(rows), _range(columns)) < RESCALE:
-            return np.zeros_like(inside), first, scale.rows, scale.columns, inside
-        start, entry, width = scale.columns * inside, rows * scale.rows, columns * scale.columns
-        A = sp.csr_array(sp.diags_array(rows) @ first.A @ sp.diags_array(columns))
-        second = ConicProgram(np.zeros(A.shape[1]), A, entry * (self._raw.b - self._raw.A @ start), first.cones)
-        return start, second, entry, width, self._inside(second)
+        boost = Boost.to_axes(slack, first.cones, BOOST, 1 / ROUNDING)
+        turned = sp.csr_array(boost(first.A))
+        rows, columns = interior_scales(turned, boost(slack), first.cones, ROUNDING)
+        if boost.trivial and max(_range(rows), _range(columns)) < RESCALE:
+            return first, scale.columns, inside
+        self._start, self._steps = scale.columns * inside, (scale.rows, boost, rows)
+        A = sp.csr_array(sp.diags_array(rows) @ turned @ sp.diags_array(columns))
+        second = ConicProgram(np.zeros(A.shape[1]), A, self._entered(self._raw), first.cones)
+        return second, columns * scale.columns, self._inside(second)
 
-    def _from_start(self, raw: ConicProgram) -> Array:
-        """The right-hand side with coordinates that begin at the start."""
-        return np.asarray(raw.b - self._raw.A @ self._start)
+    def _entered(self, raw: ConicProgram) -> Array:
+        """The right-hand side in scale, with coordinates that begin at the start."""
+        first, boost, then = self._steps
+        right = first * (raw.b - raw.A @ self._start)
+        return np.asarray(then * (right if boost is None else boost(right)))
 
     def _inside(self, program: ConicProgram) -> Array:
         """A point inside the set, or the proof that there is none."""
@@ -186,23 +210,23 @@ class Membership:
 
     # -- a radius as a parameter -------------------------------------------------------------------------------------
 
-    def move(self, description: Description) -> None:
-        """Give the parameter the values of the set that ``description`` now is.
+    def move(self, arrays: Arrays) -> None:
+        """Give the parameter the values of the set that ``arrays`` describe.
 
         Raises InputError where the compiled program cannot follow, because its matrix or the cones in use differ.
         """
-        raw, _ = compiled(description, self.size, self.name)
-        right = self._right(raw) if _same_matrix(self._raw, raw) else None
+        raw = arrays.program
+        right = self._right(raw) if self._arrays.moves_to(arrays) else None
         if right is None or np.any(np.delete(right != self._right(self._raw), self._varying)):
             raise InputError(f"{self.name}: this change needs the problem to be made anew")
-        program = replace(self._scaled, b=self._entry * self._from_start(raw))
+        program = replace(self._scaled, b=self._entered(raw))
         if any(leaves(program, face, _minimiser) for face in self._found):
             raise InputError(f"{self.name}: at these numbers the set has directions that the compiled problem left out")
         if self.parameter is not None:
             self.parameter.value = right[self._varying]
 
     def _right(self, raw: ConicProgram) -> Array:
-        return np.asarray(self._transform @ self._from_start(raw) - self._shift)
+        return np.asarray(self._transform @ self._entered(raw) - self._shift)
 
     # -- its support function ----------------------------------------------------------------------------------------
 
@@ -357,18 +381,8 @@ def _is_ray(program: ConicProgram, solution: ConicSolution, cost: Array) -> bool
     return value < 0 and outside <= CERTIFICATE * -value
 
 
-def moves(description: Description, others: Sequence[Description], size: int, name: str) -> bool:
-    """Whether the set and the others differ in their right-hand sides alone, so that a parameter can follow."""
-    first, _ = compiled(description, size, name)
-    return all(_same_matrix(first, compiled(other, size, name)[0]) for other in others)
-
-
 def _range(scales: Array) -> float:
     return float(scales.max() / scales.min())
-
-
-def _same_matrix(one: ConicProgram, other: ConicProgram) -> bool:
-    return one.A.shape == other.A.shape and one.cones == other.cones and (one.A != other.A).nnz == 0
 
 
 def _inserted(program: ConicProgram, rows: sp.csr_array, b: Array) -> ConicProgram:

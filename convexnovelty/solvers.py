@@ -18,7 +18,18 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 
-__all__ = ["DEFAULT_SOLVER", "SolverProfile", "admitted", "check_options", "fallbacks", "known", "preferred", "profile"]
+__all__ = [
+    "DEFAULT_SOLVER",
+    "SolverProfile",
+    "admitted",
+    "blocked",
+    "check_options",
+    "fallbacks",
+    "known",
+    "ladder",
+    "preferred",
+    "profile",
+]
 
 DEFAULT_SOLVER = "CLARABEL"
 # Names the solver of every formulation that is solved without one: worked problems are run by a process of their own,
@@ -27,6 +38,14 @@ VARIABLE = "CONVEXNOVELTY_SOLVER"
 # Order of a semidefinite cone beyond which a first-order method is asked first: an interior-point method factorises a
 # matrix whose order grows with the square of it.
 LARGE_SEMIDEFINITE = 50
+# Order from which Clarabel's blocked factorisation is faster than its default one, which is made for sparse matrices.
+BLOCKED_SEMIDEFINITE = 8
+# What else Clarabel is told where it ends an order of magnitude before an optimum that lies on faces of semidefinite
+# cones (shorter steps on less regularised systems), or breaks off at the first step (more regularised ones).
+LAST_RESORTS: tuple[Mapping[str, float], ...] = (
+    {"static_regularization_constant": 1e-9, "max_step_fraction": 0.9},
+    {"static_regularization_constant": 1e-7},
+)
 UNKNOWN_ACCURACY = 1e-4  # what is expected of a solver that the table does not know
 
 Options = Mapping[str, Any]
@@ -129,7 +148,10 @@ _NO_LIMIT = "has no time limit"
 # Each row was run (the tests run those that are installed again): options accepted, tolerance that is still reached,
 # what the status is on a limit, what it says of infeasible and unbounded problems.
 _ROWS = (
-    _row("CLARABEL", "clarabel", "permissive", 1e-8, _clarabel, (1e-10, 1e-9, 1e-8),
+    _row("CLARABEL", "clarabel", "permissive", 1e-8, _clarabel,
+         ladder=(_clarabel(1e-10), _clarabel(1e-9), _clarabel(1e-8),
+                 {**_clarabel(1e-9), "equilibrate_enable": False},
+                 *({**_clarabel(1e-8), **more} for more in LAST_RESORTS)),
          time_limit=_same("time_limit"), iterations="max_iter", remark="the default"),
     # Below 1e-8 SCS gets worse instead of better on dense cones, so its ladder starts there and falls back
     # to runs without its adaptive scaling, which is what makes it stall.
@@ -221,13 +243,25 @@ def check_options(row: SolverProfile, options: Options) -> None:
         )
 
 
+def blocked(order: int) -> Options:
+    """What Clarabel is told of a semidefinite cone of that order, in one thread so that its digits do not depend on them."""
+    return {"direct_solve_method": "faer", "max_threads": 1} if order > BLOCKED_SEMIDEFINITE else {}
+
+
+def ladder(name: str, order: int = 0) -> list[tuple[str, Options]]:
+    """Pairs of the solver and each of its option sets, for a problem whose largest semidefinite cone has that order."""
+    row = profile(name)
+    more = blocked(order) if row.name == DEFAULT_SOLVER else {}
+    return [(row.name, {**options, **more}) for options in row.ladder]
+
+
 def fallbacks(needed: Collection[str], order: int = 0) -> list[tuple[str, Options]]:
     """What is tried for a cone class when the user named no solver: pairs of a solver and its options, in order.
 
     ``needed`` holds the classes of :func:`admitted` that the problem has, ``order`` is that of its largest semidefinite
     cone. Solvers that are not installed or do not take the problem are left out; the last one comes with CVXPY.
     """
-    first = [(DEFAULT_SOLVER, options) for options in _PROFILES[DEFAULT_SOLVER].ladder]
+    first = ladder(DEFAULT_SOLVER, order)
     splitting = [("SCS", _scs(1e-7)), ("SCS", {**_scs(1e-7), "max_iters": 50_000, "adaptive_scale": False})]
     if order:
         plan = splitting + first if order > LARGE_SEMIDEFINITE else first + splitting

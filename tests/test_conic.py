@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from convexnovelty.cones import Cones, smat, svec, svec_map
-from convexnovelty.conic import ConicProgram, Residuals
+from convexnovelty.conic import Boost, ConicProgram, Residuals
 from convexnovelty.direct import attempts
 from convexnovelty.facial import applied, faces
 
@@ -225,3 +225,26 @@ def test_a_cone_without_interior_is_replaced_by_its_face():
     reduced = ConicProgram(program.c, sp.csr_array(transform @ program.A), transform @ program.b, cones)
     exact = min(0.0, float(np.ones(6) @ svec(top)))
     assert reduced.objective(solved(reduced)) == pytest.approx(exact, abs=1e-7)
+
+
+def test_a_boost_is_an_automorphism_that_brings_a_point_to_the_axis():
+    # The second cone is on its axis already and stays as it is.
+    cones = Cones(nonnegative=1, second_order=(3, 2))
+    point = np.array([1.0, 1.0 + 1e-8, 1.0 - 1e-8, 1e-6, 2.0, 0.1])
+    boost = Boost.to_axes(point, cones, 10.0, 1e12)
+    there = boost(point)
+    np.testing.assert_allclose(there[[0, 4, 5]], point[[0, 4, 5]])
+    assert abs(there[2]) + abs(there[3]) < 1e-3 * there[1]
+
+    def determinant(s):
+        return (s[1] - s[2]) * (s[1] + s[2]) - s[3] ** 2
+
+    assert determinant(there) == pytest.approx(determinant(point), rel=1e-6)
+    matrix = boost(np.eye(6))
+    other = np.linalg.inv(matrix).T  # what the multipliers go through
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        s, z = rng.standard_normal(6), rng.standard_normal(6)
+        s[1], z[1] = np.linalg.norm(s[2:4]) + rng.random(), np.linalg.norm(z[2:4]) + rng.random()
+        assert determinant(matrix @ s) >= 0
+        assert (other @ z)[1] >= np.linalg.norm((other @ z)[2:4]) * (1 - 1e-6)

@@ -40,7 +40,7 @@ class Adversary:
         if isinstance(uncertainty, Product) and self._split:
             self._means, self._spread = Adversary(uncertainty.means), Adversary(uncertainty.covariances)
         else:
-            self._membership = membership_of(uncertainty._copy(_tuner=None))
+            self._membership = membership_of(uncertainty.plain())
 
     def __call__(self, a: Any, kappa: float | None = None) -> Worst:
         """The worst case for the direction ``a``; for joint sets of moments also at ``kappa``."""

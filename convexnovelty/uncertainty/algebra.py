@@ -42,10 +42,13 @@ class Operator(Composite):
         """
         from convexnovelty.uncertainty.derived import membership_of
 
-        made = self._placed(around)
-        if not (isinstance(made, MeanSet) and made.uses_covariance):
-            membership_of(made)
-        return made
+        def make() -> Any:
+            made = self._placed(around)
+            if self._tuner is None and not (isinstance(made, MeanSet) and made.uses_covariance):
+                membership_of(made)
+            return made
+
+        return self._remembered(around, make)
 
     def _placed(self, around: Any) -> Any:
         """A copy around a centre, whose parts need not be bounded by themselves."""

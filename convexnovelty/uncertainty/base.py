@@ -39,6 +39,9 @@ Exactness = Literal["exact", "conservative"]
 Transform = Callable[[float], float]
 
 
+REMEMBERED = 4  # centres for which a set is kept: a method and its dual, in the units of the data and in its own
+
+
 class _FromMoments:
     """A centre attribute: read from the nominal moments until the set itself assigns it.
 
@@ -61,6 +64,18 @@ class _FromMoments:
                 f"{instance!r}: {self._name} is known once the set is centred, by .centred(moments) or by a factory"
             )
         return self._read(moments)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    if one is other or not all(getattr(moments, "representation", "") == "dense" for moments in (one, other)):
+        return one is other
+    return (
+        one.count == other.count
+        and np.array_equal(one.mean, other.mean)
+        and np.array_equal(one.covariance, other.covariance)
+    )
 
 
 class _Tuner:
@@ -111,14 +126,14 @@ class UncertaintySet:
     __array_ufunc__ = None  # lets NumPy's numbers and arrays leave ``2 * set`` and ``set + array`` to the set
     _tuner: _Tuner | None = None
     _moments: Any = None
-    _compiled: Any = None
+    _kept: Any = None
 
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = nonnegative(radius, "radius")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # What was compiled belongs to the attributes as they were.
-        object.__setattr__(self, "_compiled", None)
+        # What was made of the set belongs to the attributes as they were.
+        object.__setattr__(self, "_kept", None)
         object.__setattr__(self, name, value)
 
     # -- the algebra -------------------------------------------------------------------------------------------------
@@ -193,10 +208,36 @@ class UncertaintySet:
     def _copy(self, **attributes: Any) -> Any:
         # object.__setattr__ serves frozen dataclasses and classes whose __init__ never called ours.
         made = copy.copy(self)
-        object.__setattr__(made, "_compiled", None)
+        object.__setattr__(made, "_kept", None)
         for name, value in attributes.items():
             object.__setattr__(made, name, value)
         return made
+
+    def kept(self, what: str, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives for the set with the numbers that it has now, made once."""
+        state = tuple(self.numbers().items())
+        if self._kept is None or self._kept[0] != state:
+            object.__setattr__(self, "_kept", (state, {}))
+        store: dict[str, Any] = self._kept[1]
+        if what not in store:
+            store[what] = make()
+        return store[what]
+
+    def _remembered(self, around: Any, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives for a centre, with what has been made of it for this centre before."""
+        if self._tuner is not None:
+            return make()._stands_for(self.plain().centred(around))
+        known: list[tuple[Any, Any]] = self.kept("centred", list)
+        for centre, made in known:
+            if _same(centre, around):
+                return made
+        made = make()
+        known[:] = [(around, made), *known[: REMEMBERED - 1]]
+        return made
+
+    def plain(self) -> Any:
+        """The set with its numbers as they stand, in place of parameters."""
+        return self if self._tuner is None else self.kept("plain", lambda: self._copy(_tuner=None))
 
     # -- its numbers -------------------------------------------------------------------------------------------------
 
@@ -219,7 +260,12 @@ class UncertaintySet:
 
     def tunable(self) -> Any:
         """A copy whose counterparts take its numbers as CVXPY parameters where that is possible."""
-        return self._copy(_tuner=_Tuner())
+        return self._copy(_tuner=_Tuner())._stands_for(self)
+
+    def _stands_for(self, plain: Any) -> Any:
+        """Take ``plain`` for the set with its numbers in place of parameters, with what has been made of it."""
+        self.kept("plain", lambda: plain)
+        return self
 
     def tuned(self, name: str, transform: Transform | None = None) -> Any:
         """``transform(self.name)``: a number, or in a tunable set the nonnegative CVXPY parameter that holds it."""
@@ -265,7 +311,7 @@ class UncertaintySet:
             for follow in followers:
                 follow(changed)
         except InputError:
-            before = self._copy(_tuner=None)
+            before = self.plain()
             for follow in followers:
                 follow(before)
             raise
@@ -290,9 +336,13 @@ class _MomentFamily(UncertaintySet):
             raise InputError(
                 f"{self!r}: it is of dimension {self.size} where the moments are of dimension {moments.mean.shape[0]}"
             )
-        made = self._copy(_moments=moments)
-        made.validate()
-        return made
+
+        def make() -> Any:
+            made = self._copy(_moments=moments)
+            made.validate()
+            return made
+
+        return self._remembered(moments, make)
 
 
 class CovarianceSet(_MomentFamily):

@@ -33,9 +33,13 @@ class Composite(UncertaintySet):
 
     def centred(self, moments: Any) -> Any:
         """A copy with each part around the same nominal moments."""
-        made = self._copy(**self._around(moments), _moments=moments)
-        made.validate()
-        return made
+
+        def make() -> Any:
+            made = self._copy(**self._around(moments), _moments=moments)
+            made.validate()
+            return made
+
+        return self._remembered(moments, make)
 
     def _around(self, moments: Any) -> dict[str, UncertaintySet]:
         """The parts around the nominal moments."""
@@ -43,7 +47,8 @@ class Composite(UncertaintySet):
 
     def tunable(self) -> Any:
         """A copy whose parts are tunable."""
-        return self._copy(**{name: part.tunable() for name, part in self.parts().items()}, _tuner=_Tuner())
+        parts = {name: part.tunable() for name, part in self.parts().items()}
+        return self._copy(**parts, _tuner=_Tuner())._stands_for(self)
 
     def _inherit(self) -> None:
         """Take over what follows from the parts; each class's __init__ ends with it."""

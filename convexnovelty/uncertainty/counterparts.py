@@ -9,7 +9,8 @@ import numpy as np
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
-from convexnovelty.direct import LARGE
+from convexnovelty.conic import ConicProgram
+from convexnovelty.direct import minimum
 from convexnovelty.errors import InputError, SolverError
 from convexnovelty.membership import Counterpart, as_counterpart
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, PointSet, UncertaintySet
@@ -122,23 +123,17 @@ def evaluate(counterpart: Counterpart) -> float:
     if not counterpart.constraints and not counterpart.value.variables():
         return float(np.asarray(counterpart.value.value))
     problem = cp.Problem(cp.Minimize(counterpart.value), counterpart.constraints)
-    largest = max((max(c.shape) for c in problem.constraints if isinstance(c, cp.PSD)), default=0)
-    # A splitting method is hundreds of times faster on large semidefinite cones, see convexnovelty.direct.
-    rungs = [("SCS", solvers.profile("SCS").ladder[0])] if largest > LARGE else []
-    rungs += [(solvers.DEFAULT_SOLVER, options) for options in solvers.profile().ladder]
+    found = minimum(ConicProgram.from_problem(problem))
+    if found is not None:
+        return found
     # Interior-point methods may circle on degenerate linear programs, where a simplex method is at home.
-    last = "HIGHS" if problem.is_lp() else "SCS"
-    rungs.append((last, solvers.profile(last).ladder[0]))
-    for solver, options in rungs:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # an inaccurate rung is followed by the next one
-                problem.solve(solver=solver, warm_start=False, **options)
-        except cp.SolverError:
-            continue
-        if problem.status == cp.OPTIMAL:
-            return float(np.asarray(problem.value))
-    raise SolverError(f"counterpart: it could not be minimised (status {problem.status})", str(problem.status))
+    solver = "HIGHS" if problem.is_lp() else "SCS"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        problem.solve(solver=solver, warm_start=False, **solvers.profile(solver).ladder[0])
+    if problem.status != cp.OPTIMAL:
+        raise SolverError(f"counterpart: it could not be minimised (status {problem.status})", str(problem.status))
+    return float(np.asarray(problem.value))
 
 
 def _size(uncertainty: Any) -> float:

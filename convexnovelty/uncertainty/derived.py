@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from convexnovelty._lazy import cp
 from convexnovelty.cones import svec_map
 from convexnovelty.errors import ConvexNoveltyError, InputError
-from convexnovelty.membership import Counterpart, Membership, convex, moves
+from convexnovelty.membership import Arrays, Counterpart, Membership, convex
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import Face
 from convexnovelty.uncertainty.tools import as_expression, listed
@@ -68,35 +68,44 @@ def _description(uncertainty: UncertaintySet, dimension: int) -> tuple[Any, int]
 
 def membership_of(uncertainty: UncertaintySet) -> Membership:
     """The centred set as arrays, proved non-empty and bounded; in a tunable set its numbers become a parameter."""
-    if uncertainty._compiled is not None:
-        kept: Membership = uncertainty._compiled
-        return kept
-    describe, size = _description(uncertainty, uncertainty.dimension)  # type: ignore[attr-defined]
+    made: Membership
     if uncertainty._tuner is None:
-        made = Membership(describe, size, repr(uncertainty))
-        object.__setattr__(uncertainty, "_compiled", made)
+        made = uncertainty.kept("membership", lambda: Membership(_arrays(uncertainty), repr(uncertainty)))
         return made
-    names, others = [], []
-    for name, value in uncertainty.numbers().items():
+    arrays, names, others = _arrays(uncertainty), [], []
+    for name in uncertainty.numbers():
         try:
-            elsewhere = [_description(other, other.dimension)[0] for other in _elsewhere(uncertainty, name, value)]
-            follows = moves(describe, elsewhere, size, repr(uncertainty))
+            elsewhere = [_arrays(other) for other in _elsewhere(uncertainty, name)]
         except (ConvexNoveltyError, TypeError, ValueError, IndexError):  # a number that must be whole, say
-            follows = False
-        if follows:
+            elsewhere = []
+        if elsewhere and all(arrays.moves_to(other) for other in elsewhere):
             names.append(name)
             others += elsewhere
         else:
             uncertainty.fix(name)
-    made = Membership(describe, size, repr(uncertainty), others)
+    made = Membership(arrays, repr(uncertainty), others)
     for name in names:
-        uncertainty.watch(name, lambda changed: made.move(_description(changed, changed.dimension)[0]))  # type: ignore[attr-defined]
+        uncertainty.watch(name, lambda changed: made.move(_arrays(changed)))
     return made
 
 
-def _elsewhere(uncertainty: UncertaintySet, name: str, value: float) -> list[Any]:
+def _arrays(uncertainty: UncertaintySet) -> Arrays:
+    def make() -> Arrays:
+        describe, size = _description(uncertainty, uncertainty.dimension)  # type: ignore[attr-defined]
+        return Arrays.compiled(describe, size, repr(uncertainty))
+
+    arrays: Arrays = uncertainty.kept("arrays", make)
+    return arrays
+
+
+def _elsewhere(uncertainty: UncertaintySet, name: str) -> list[Any]:
     """The set at two other values of a number, at steps that no formula is likely to have in mind."""
-    return [uncertainty.replaced(**{name: value * f + s}) for f, s in ((1.618, 0.0), (0.577, 1e-3))]
+    value = uncertainty.numbers()[name]
+    found: list[Any] = uncertainty.kept(
+        f"elsewhere {name}",
+        lambda: [uncertainty.replaced(**{name: value * f + s}) for f, s in ((1.618, 0.0), (0.577, 1e-3))],
+    )
+    return found
 
 
 # -- counterparts by conic duality -----------------------------------------------------------------------------------
@@ -148,7 +157,7 @@ def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -
     face = Face.of([membership], dimension)
     if face.rest.size and uncertainty._tuner is not None:
         # At a radius of zero, say, a set has null directions that it has at no other radius.
-        elsewhere = [o for name, value in uncertainty.numbers().items() for o in _elsewhere(uncertainty, name, value)]
+        elsewhere = [other for name in uncertainty.numbers() for other in _elsewhere(uncertainty, name)]
         face = Face.of([membership, *map(membership_of, elsewhere)], dimension)
         for name in uncertainty.numbers():
             uncertainty.watch(name, lambda changed: face.require(membership_of(changed)))

@@ -47,8 +47,8 @@ class _Hull(Operator):
         share = cp.Variable(nonneg=True)
         own, _ = self.parted(member)
         flat = cp.hstack([_flat(block) for block in own])
-        one, first = membership_of(self.first._copy(_tuner=None)).multiple(share)
-        other, second = membership_of(self.second._copy(_tuner=None)).multiple(1 - share)
+        one, first = membership_of(self.first.plain()).multiple(share)
+        other, second = membership_of(self.second.plain()).multiple(1 - share)
         return [flat == one + other, share <= 1, *first, *second]
 
 

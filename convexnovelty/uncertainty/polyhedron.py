@@ -56,6 +56,6 @@ class Polyhedron(PointSet):
         from convexnovelty.uncertainty.derived import membership_of
 
         # An empty or unbounded polyhedron makes the dual program unbounded or infeasible without a word.
-        membership_of(self._copy(_tuner=None))
+        membership_of(self.plain())
         y = cp.Variable(self.b.size, nonneg=True)
         return Counterpart(self.center @ w + convex(self.b @ y), [self.A.T @ y == w])

@@ -157,10 +157,10 @@ def transport_membership(S: Any, F: Array, nominal: Array) -> tuple[Any, list[An
     numbers cancel.
     """
     p, r = nominal.shape[0], F.shape[0]
-    T = cp.Variable((p, p), PSD=True)
     if r == 0:
+        T = cp.Variable((p, p), PSD=True)
         return cp.trace(T), [S == nominal + T]
-    E = cp.Variable((p, r))
+    T, E = cp.Variable((p, p), symmetric=True), cp.Variable((p, r))
     room = cp.bmat([[T, E], [E.T, np.eye(r)]]) >> 0
     return cp.trace(T), [S == nominal + E @ F + F.T @ E.T + T, room]
 

@@ -211,11 +211,13 @@ def in_units(recipe: Any, unit: float) -> Any:
     if hasattr(recipe, "parts"):
         made = recipe._copy(**{part: in_units(inner, unit) for part, inner in recipe.parts().items()})
         if not all(
-            isinstance(value, (sets.UncertaintySet, str, float, bool, type(None))) for value in vars(made).values()
+            isinstance(value, (sets.UncertaintySet, str, float, bool, type(None)))
+            for attribute, value in vars(made).items()
+            if not attribute.startswith("_")
         ):
             raise NotImplementedError(name)
         return made
-    if any(isinstance(value, (np.ndarray, list, tuple)) for value in vars(recipe).values()):
+    if any(isinstance(v, (np.ndarray, list, tuple)) for a, v in vars(recipe).items() if not a.startswith("_")):
         raise NotImplementedError(name)
     nominal = getattr(recipe, "shape", None) == "nominal" or getattr(recipe, "basis", None) == "nominal"
     if name in FREE or nominal or name in ("EntrywiseInterval", "DiagonalBudget"):

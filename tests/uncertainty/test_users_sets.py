@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import set_laws as laws
 
+import convexnovelty as cn
 from convexnovelty import uncertainty as sets
 from convexnovelty.errors import InputError
 
@@ -185,3 +186,35 @@ def test_a_wrong_closed_form_is_found_by_both_routes():
     for recipe in (WrongNorm(1, 0.5), LostTerm(0.4), WrongFactor(0.3), NoMember(0.3)):
         with pytest.raises(AssertionError):
             laws.agrees(recipe, laws.moments(3))
+
+
+class Wide(sets.CovarianceSet):
+    """Sums of singular values, by a semidefinite cone of twice the dimension that no closed form takes away."""
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "nuc") <= self.radius]
+
+
+def test_a_small_set_around_a_wide_spectrum_is_posed_in_scale():
+    # The cone is of order 32; a point on its boundary as the point inside would spoil the scales by nine orders.
+    spread = np.diag(np.geomspace(5e-4, 6e-2, 16))
+    nominal = cn.Moments(np.full(16, 0.1), spread)
+    derived = cn.single_class_mpm(nominal, 0.8, Wide(0.003)).solve().objective
+    exact = cn.single_class_mpm(nominal, 0.8, sets.FrobeniusBall(0.003)).solve().objective
+    assert derived == pytest.approx(exact, rel=1e-6)
+
+
+class SmallSquare(sets.MeanSet):
+    """A square that is bounded by something tiny: it is compiled beside a one."""
+
+    def membership(self, m):
+        return [cp.sum_squares(m - self.center) <= self.radius**2]
+
+
+@pytest.mark.parametrize("radius", [1.0, 1e-2, 1e-4])
+def test_a_square_below_a_small_bound_keeps_its_digits(radius):
+    nominal = cn.Moments(np.array([3.0, -2.0, 1.0]), np.eye(3))
+    a = np.array([1.0, 2.0, -0.5])
+    member = SmallSquare(radius).centred(nominal)
+    shift = sets.evaluate_support(member, a) - nominal.mean @ a
+    assert shift == pytest.approx(radius * np.linalg.norm(a), rel=1e-6)
