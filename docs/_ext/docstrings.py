@@ -73,7 +73,13 @@ def process(app: Sphinx, what: str, name: str, item: Any, options: Any, lines: l
     lines[:] = rewrite(lines)
 
 
+def skip(app: Sphinx, what: str, name: str, item: Any, skipped: bool, options: Any) -> bool | None:
+    """Handler of ``autodoc-skip-member``: what scikit-learn puts into a class refers to pages of its own site."""
+    return True if str(getattr(item, "__module__", "")).startswith("sklearn.") else None
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect the handler."""
+    """Connect the handlers."""
     app.connect("autodoc-process-docstring", process)
+    app.connect("autodoc-skip-member", skip)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
