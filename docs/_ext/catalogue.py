@@ -6,8 +6,10 @@ is gone is removed.
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +50,13 @@ def project_pages() -> Iterator[tuple[str, str]]:
         yield f"{name.lower()}.md", LOCAL_LINK.sub(r"\1", (ROOT / f"{name}.md").read_text())
 
 
-def pages(folder: Path) -> Iterator[tuple[str, str]]:
-    """Pairs of a file name below ``folder`` and its text."""
-    report = check()
+def pages(folder: Path, executor: Executor) -> Iterator[tuple[str, str]]:
+    """Pairs of a file name below ``folder`` and its text; what is to be solved for them is left to the executor."""
+    report = check(executor=executor)
     yield "catalogue.md", INDEX.format(summary=f"The check of this build: {report.summary}.")
     yield from method_pages.pages(report.rows)
     yield from set_pages.pages()
-    yield from worked.pages(ROOT / "problems", folder)
+    yield from worked.pages(ROOT / "problems", folder, executor)
     yield from api.pages()
     yield from project_pages()
 
@@ -62,12 +64,13 @@ def pages(folder: Path) -> Iterator[tuple[str, str]]:
 def generate(folder: Path) -> None:
     """Write all generated pages below ``folder``."""
     written = set()
-    for name, text in pages(folder):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        written.add(path)
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as executor:
+        for name, text in pages(folder, executor):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            written.add(path)
+            if not path.exists() or path.read_text() != text:
+                path.write_text(text)
     for path in (*folder.rglob("*.md"), *folder.rglob("*.rst")):
         if path not in written:
             path.unlink()

@@ -8,10 +8,12 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import itertools
 import os
 import re
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -200,9 +202,10 @@ def index(files: list[Path], root: Path) -> str:
     return INDEX.format(sections="\n".join(sections).rstrip())
 
 
-def pages(problems: Path, generated: Path) -> Iterator[tuple[str, str]]:
-    """The page of every problem, and the page that lists them."""
+def pages(problems: Path, generated: Path, executor: Executor) -> Iterator[tuple[str, str]]:
+    """The page of every problem, run by the executor, and the page that lists them."""
     files = sorted(path for path in problems.rglob("*.py") if not path.name.startswith("_"))
-    for file in files:
-        yield f"problems/{file.stem}.md", page(file, generated / "problems", problems)
+    folder, root = itertools.repeat(generated / "problems"), itertools.repeat(problems)
+    for file, text in zip(files, executor.map(page, files, folder, root), strict=True):
+        yield f"problems/{file.stem}.md", text
     yield "problems.md", index(files, problems)
