@@ -27,6 +27,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation
 from convexnovelty.kernel_family import KernelFamily
+from convexnovelty.methods.artificial_negatives import uniform_box
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
@@ -124,6 +125,16 @@ def hard_margin(knobs: Knobs) -> Mapping[str, Any]:
 def exact_outliers(knobs: Knobs) -> Mapping[str, Any]:
     """A mixed-integer program; the level is the number of outliers."""
     return {"features": _features(knobs), "outliers": int(_level(knobs, 2))}
+
+
+@_family
+def artificial_negatives(knobs: Knobs) -> Mapping[str, Any]:
+    """Points by a Gaussian kernel against as many uniform ones on their box; the level is the price of slack."""
+    points = sample(knobs)
+    everything = np.vstack([points, uniform_box(points, knobs.n, knobs.seed)])
+    features = KernelFeatures(everything, kernels.gaussian(gamma=1.0 / knobs.dimension))
+    labels = np.repeat([1.0, -1.0], knobs.n)
+    return {"features": features, "labels": labels, "slack_penalty": _level(knobs, 1.0)}
 
 
 @_family

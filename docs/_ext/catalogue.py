@@ -16,6 +16,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 import api
+import instance_pages
 import method_pages
 import set_pages
 import worked
@@ -40,6 +41,7 @@ sets
 tails
 problems
 solvers
+instances
 ```
 """
 
@@ -56,6 +58,7 @@ def pages(folder: Path, executor: Executor) -> Iterator[tuple[str, str]]:
     yield "catalogue.md", INDEX.format(summary=f"The check of this build: {report.summary}.")
     yield from method_pages.pages(report.rows)
     yield from set_pages.pages()
+    yield from instance_pages.pages()
     yield from worked.pages(ROOT / "problems", folder, executor)
     yield from api.pages()
     yield from project_pages()
