@@ -42,6 +42,7 @@ __all__ = [
     "not_small",
     "reach_of",
     "reference",
+    "some_member",
 ]
 
 # The adversary solves for whole covariances, of which a solver knows every entry to 1e-10 of the largest.
@@ -144,13 +145,24 @@ def attack_of(uncertainty: Any, moments: Moments) -> Callable[[Array, float], tu
     return attack
 
 
-def reference(uncertainty: Any, moments: Moments) -> tuple[Array, Array]:
-    """A pair of the set, from whose mean distances along a direction are counted: the nominal one if it belongs.
+def reference(uncertainty: Any, moments: Moments) -> Array:
+    """A mean from which distances along a direction are counted: the nominal one, or that of a pair of a joint set.
 
     A hull of given pairs need not hold the nominal pair, and then says nothing about the sign of a distance from it.
     """
+    if is_separate(as_moment_set(uncertainty), moments):
+        return moments.mean
+    return some_member(uncertainty, moments)[0]
+
+
+def some_member(uncertainty: Any, moments: Moments) -> tuple[Array, Array]:
+    """A pair of the set: the nominal one if it belongs, which a hull or a set that was moved need not hold.
+
+    Cutting planes begin with it. With a pair that is no member they would end at a worse case than any member is.
+    """
     recipe = as_moment_set(uncertainty)
-    if is_separate(recipe, moments) or moments.dimension > SMALL or _holds(recipe, moments):
+    known = is_nominal(recipe) or moments.representation != "dense" or moments.dimension > SMALL
+    if known or _holds(recipe, moments):
         return moments.mean, moments.covariance
     return attack_of(uncertainty, moments)(np.ones(moments.dimension), 1.0)
 

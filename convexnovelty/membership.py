@@ -35,6 +35,8 @@ __all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
 ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
 FAR = 1e4  # a set that reaches so many times its scale holds a ray
+INSIDE = 1e-8  # violation up to which a point of another number is one of this number too
+POINTS = 4  # how many known points are tried before another one is looked for
 RESCALE = 100.0  # how much scales must differ to be worth a second look
 BOOST = 10.0  # how far from its axis the point in a second-order cone must be to be worth one
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
@@ -136,9 +138,16 @@ class Membership:
         raws = [self._raw, *(other.program for other in others)]
         scaled, width, inside = self._posed()
         programs = [replace(scaled, b=self._entered(raw)) for raw in raws]
-        points = [inside, *(self._inside(program) for program in programs[1:])]
+        held, self._points = [scaled], [inside]
+        for program in programs[1:]:
+            try:
+                point = self._inside(program)
+            except EmptySetError:  # at some other number, which nobody has asked for
+                continue
+            held.append(program)
+            self._points.append(point)
         self._scaled = scaled
-        self._found = faces(programs, points, _minimiser)
+        self._found = faces(held, self._points, _minimiser)
         transform, cones = applied(scaled, self._found)
         # From here on the origin lies inside of the set, to the last digit: where a set is a point, what rounding
         # leaves outside of the cones would make the dual programs unbounded. And the set is of size one.
@@ -185,15 +194,17 @@ class Membership:
         right = first * (raw.b - raw.A @ self._start)
         return np.asarray(then * (right if boost is None else boost(right)))
 
-    def _inside(self, program: ConicProgram) -> Array:
+    def _inside(self, program: ConicProgram, name: str = "") -> Array:
         """A point inside the set, or the proof that there is none."""
         posed = with_margins(program) if is_large(program) else program
         for solution in attempts(posed, LADDER[1:]):
             if "PrimalInfeasible" in solution.status and _proves_empty(posed, solution) and _gap(program) > CERTIFICATE:
-                raise EmptySetError(f"{self.name} is empty: nothing satisfies all of its constraints; relax one")
+                raise EmptySetError(
+                    f"{name or self.name} is empty: nothing satisfies all of its constraints; relax one"
+                )
             if solution.status == "Solved":
                 return solution.x[: program.c.size]
-        raise SolverError(f"{self.name}: no member could be found ({solution.status})", solution.status)
+        raise SolverError(f"{name or self.name}: no member could be found ({solution.status})", solution.status)
 
     def _bounded(self, program: ConicProgram) -> None:
         # A generic direction and its opposite suffice: a ray that is level in it would be a coincidence of
@@ -210,16 +221,19 @@ class Membership:
 
     # -- a radius as a parameter -------------------------------------------------------------------------------------
 
-    def move(self, arrays: Arrays) -> None:
-        """Give the parameter the values of the set that ``arrays`` describe.
+    def move(self, arrays: Arrays, name: str = "") -> None:
+        """Give the parameter the values of the set that ``arrays`` describe, by its name there.
 
-        Raises InputError where the compiled program cannot follow, because its matrix or the cones in use differ.
+        Raises InputError where the compiled program cannot follow, because its matrix or the cones in use differ, and
+        EmptySetError where nothing is a member any more: every bound would hold for nothing.
         """
         raw = arrays.program
         right = self._right(raw) if self._arrays.moves_to(arrays) else None
         if right is None or np.any(np.delete(right != self._right(self._raw), self._varying)):
             raise InputError(f"{self.name}: this change needs the problem to be made anew")
         program = replace(self._scaled, b=self._entered(raw))
+        if not any(_holds(program, point) for point in self._points):
+            self._points = [*self._points[-POINTS:], self._inside(program, name)]
         if any(leaves(program, face, _minimiser) for face in self._found):
             raise InputError(f"{self.name}: at these numbers the set has directions that the compiled problem left out")
         if self.parameter is not None:
@@ -329,6 +343,11 @@ class Membership:
             if solution.status == "Solved":
                 return float(np.linalg.norm(solution.x[self.columns] - target))
         return float("nan")
+
+
+def _holds(program: ConicProgram, x: Array) -> bool:
+    """Whether a point satisfies the constraints, in a program that was scaled to size one."""
+    return float(np.linalg.norm(program.cones.violations(program.b - program.A @ x))) <= INSIDE
 
 
 def _minimiser(program: ConicProgram) -> Array | None:

@@ -43,16 +43,16 @@ DISTINCT = 1e-7
 
 @dataclass(frozen=True)
 class Side:
-    """One uncertain class: its nominal moments, the ``sign`` of a in its loss, and ``attack(a, kappa)``, which returns
-    the member with the largest loss of the direction ``sign * a``."""
+    """One uncertain class: the mean that its losses are counted from, a ``first`` member, the ``sign`` of a in its
+    loss, and ``attack(a, kappa)``, which returns the member with the largest loss of the direction ``sign * a``."""
 
     mean: Array
-    covariance: Array
+    first: Member
     sign: float
     attack: Callable[[Array, float], Member]
 
     def loss(self, a: Array, member: Member, kappa: float) -> float:
-        """The loss of a member along ``a``, less that of the nominal mean."""
+        """The loss of a member along ``a``, less that of the mean it is counted from."""
         mean, covariance = member
         return self.sign * float((mean - self.mean) @ a) + kappa * float(np.sqrt(max(float(a @ covariance @ a), 0.0)))
 
@@ -140,7 +140,7 @@ class _Master:
         self.axes, self.norm, self.rows, self.sides = axes, norm, rows, sides
         self._members: list[tuple[int, Array, Array]] = []
         for i, side in enumerate(sides):
-            self.add(i, (side.mean, side.covariance))
+            self.add(i, side.first)
 
     def direction(self, y: Array) -> Array:
         """The direction a, at the length at which the normalisation is tight."""

@@ -33,6 +33,7 @@ from convexnovelty.chance import (
     not_small,
     reach_of,
     reference,
+    some_member,
 )
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
@@ -363,7 +364,7 @@ def kappa_search(
     if slack_penalty is not None:
         raise InputError(f"slack_penalty: {slack_penalty!r} was found; a search for kappa has a hard margin, give None")
     tail, recipe, X = tails.as_tail(tail), as_moment_set(uncertainty), _points(positives, negative_moments)
-    mean = reference(uncertainty, negative_moments)[0]
+    mean = reference(uncertainty, negative_moments)
     frame = MetricFrame(X, Moments(mean, negative_moments.covariance), recipe, None)
     robust = recipe.tunable().centred(negative_moments)
     kappa = cp.Parameter(nonneg=True, value=1.0, name="kappa")
@@ -775,8 +776,8 @@ def semi_infinite(
         return _soft_planes(
             X, negative_moments, slack_penalty, uncertainty, tail, frame, adversary_of(uncertainty, negative_moments)
         )
-    mean, covariance = reference(uncertainty, negative_moments)
-    side = Side(mean, covariance, 1.0, attack_of(uncertainty, negative_moments))
+    mean, first = reference(uncertainty, negative_moments), some_member(uncertainty, negative_moments)
+    side = Side(mean, first, 1.0, attack_of(uncertainty, negative_moments))
     try:
         found = largest_kappa(frame.axes, [side], least=X - mean)
     except InfeasibleError as error:
@@ -811,6 +812,7 @@ def _soft_planes(
     u, e, xi = cp.Variable(nonneg=True, name="u"), cp.Variable(name="e"), cp.Variable(n, nonneg=True, name="xi")
     margin, more = frame.margins()
     rows = X - moments.mean
+    first = some_member(uncertainty, moments)
 
     def reach(w: Array) -> tuple[float, Array]:
         mean = moments.mean if shifted else adversary(w, 0.0).member[0]
@@ -843,7 +845,7 @@ def _soft_planes(
         ],
         repair,
         constraints=[margin - e >= 1 - xi, *more],
-        seeds=[[(moments.mean, moments.covariance)], [moments.mean]],
+        seeds=[[first], [moments.mean if shifted else first[0]]],
         tolerance=1e-8,
     )
     values = found.values

@@ -29,6 +29,7 @@ from convexnovelty.chance import (
     not_small,
     reach_of,
     reference,
+    some_member,
 )
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
@@ -83,7 +84,7 @@ def _gap(moments_x: Moments, moments_y: Moments, pair: SetPair | None = None) ->
 
 
 def _references(pair: SetPair, moments_x: Moments, moments_y: Moments) -> tuple[Array, Array]:
-    return reference(pair.x, moments_x)[0], reference(pair.y, moments_y)[0]
+    return reference(pair.x, moments_x), reference(pair.y, moments_y)
 
 
 def _inseparable(why: str) -> InfeasibleError:
@@ -521,7 +522,8 @@ def _given(uncertainty: Uncertainty) -> tuple[Any, Any]:
 
 def _side(uncertainty: UncertaintySet | None, moments: Moments, sign: float) -> Side:
     attack = attack_of(uncertainty, moments)
-    return Side(*reference(uncertainty, moments), sign, lambda a, kappa: attack(sign * a, kappa))
+    mean, first = reference(uncertainty, moments), some_member(uncertainty, moments)
+    return Side(mean, first, sign, lambda a, kappa: attack(sign * a, kappa))
 
 
 # -- in the expansion coefficients of the sample ----------------------------------------------------------------------

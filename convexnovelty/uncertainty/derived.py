@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
 from convexnovelty.cones import svec_map
-from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError
 from convexnovelty.membership import Arrays, Counterpart, Membership, convex
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import Face
@@ -85,7 +85,7 @@ def membership_of(uncertainty: UncertaintySet) -> Membership:
             uncertainty.fix(name)
     made = Membership(arrays, repr(uncertainty), others)
     for name in names:
-        uncertainty.watch(name, lambda changed: made.move(_arrays(changed)))
+        uncertainty.watch(name, lambda changed: made.move(_arrays(changed), repr(changed)))
     return made
 
 
@@ -158,7 +158,15 @@ def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -
     if face.rest.size and uncertainty._tuner is not None:
         # At a radius of zero, say, a set has null directions that it has at no other radius.
         elsewhere = [other for name in uncertainty.numbers() for other in _elsewhere(uncertainty, name)]
-        face = Face.of([membership, *map(membership_of, elsewhere)], dimension)
+        face = Face.of([membership, *filter(None, map(_unless_empty, elsewhere))], dimension)
         for name in uncertainty.numbers():
             uncertainty.watch(name, lambda changed: face.require(membership_of(changed)))
     return face
+
+
+def _unless_empty(uncertainty: UncertaintySet) -> Membership | None:
+    """The set at another number, which nobody has asked for and at which it may hold nothing."""
+    try:
+        return membership_of(uncertainty)
+    except EmptySetError:
+        return None

@@ -19,7 +19,7 @@ def finite(members, sign):
         losses = [sign * m @ a + kappa * math.sqrt(max(a @ S @ a, 0.0)) for m, S in members]
         return members[int(np.argmax(losses))]
 
-    return Side(*members[0], sign, attack)
+    return Side(members[0][0], members[0], sign, attack)
 
 
 def members_of(center, seed, count=5, spread=0.3):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import set_laws as laws
 
+import convexnovelty as cn
 from convexnovelty import uncertainty as sets
 from convexnovelty.errors import EmptySetError, InputError, UnboundedSetError
 from convexnovelty.moments import Moments
@@ -54,6 +55,57 @@ def test_b36_an_empty_set_is_an_error_that_names_the_members():
         sets.LoewnerInterval(0.1, lower=5 * np.eye(2)).centred(Moments(np.zeros(2), np.eye(2)))
     with pytest.raises(EmptySetError, match="coordinate 1"):
         sets.Interval([0.0, 2.0], [1.0, 1.0])
+
+
+class AboveNominal(sets.CovarianceSet):
+    """Members near the centre that exceed it by a tenth in every direction: none where the radius is too small."""
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.radius, S >> self.center + 0.1 * np.eye(self.dimension)]
+
+
+class Segment(sets.PointSet):
+    """A ball cut by a half-space that does not hold its centre."""
+
+    def membership(self, u):
+        return [cp.norm(u) <= self.radius, u[0] >= 0.5]
+
+
+def test_b36_a_radius_at_which_a_compiled_set_is_empty_is_refused_and_changes_nothing():
+    """The dual of an empty set is unbounded: every robust constraint would hold, and the optimum would be zero."""
+    nominal = laws.moments(2)
+    problem = cn.single_class_mpm(nominal, 0.5, AboveNominal(0.3))
+    before = problem.solve().objective
+    with pytest.raises(EmptySetError, match=r"AboveNominal\(radius=0.1\) is empty"):
+        problem.set(radius=0.1)
+    assert problem.parameters["radius"] == 0.3
+    assert problem.solve().objective == pytest.approx(before, rel=1e-9)
+    smallest = np.sqrt(2) * 0.1 * 1.01  # the distance of the nearest member is 0.1 |I|
+    fresh = cn.single_class_mpm(nominal, 0.5, AboveNominal(smallest)).solve().objective
+    assert problem.set(radius=smallest).solve().objective == pytest.approx(fresh, rel=1e-6)
+    assert problem.compilations == 1
+
+
+def test_b36_a_set_that_is_empty_at_a_smaller_radius_can_be_used_and_changed():
+    """To find what depends on the radius the set is looked at for other radii, at which it may be empty."""
+    features = cn.LinearFeatures(np.random.default_rng(0).standard_normal((20, 2)) * 0.3 + [4.0, 3.0])
+    problem = cn.uncertain_points(features, 0.2, Segment(0.8))
+    assert "radius" in problem.parameters
+    for radius in (0.8, 0.55, 1.0):
+        fresh = cn.uncertain_points(features, 0.2, Segment(radius)).solve().objective
+        assert problem.set(radius=radius).solve().objective == pytest.approx(fresh, rel=1e-7)
+    assert problem.compilations == 1
+    with pytest.raises(EmptySetError, match=r"radius=0\.4"):
+        problem.set(radius=0.4)
+
+
+def test_b36_parts_that_no_longer_meet_are_refused():
+    both = sets.NormBall(2, 1.0) & (sets.NormBall(2, 1.0) + np.array([1.5, 0.0]))
+    features = cn.LinearFeatures(np.random.default_rng(0).standard_normal((20, 2)) * 0.3 + [4.0, 3.0])
+    problem = cn.uncertain_points(features, 0.2, both)
+    with pytest.raises(EmptySetError, match=r"NormBall.*&.*empty"):
+        problem.set(first_radius=0.4)
+    assert problem.parameters["first_radius"] == 1.0
 
 
 def test_b36_sets_that_touch_are_not_empty():
