@@ -361,10 +361,12 @@ def _geometric_scales(entries: sp.coo_array, cones: Cones, sweeps: int) -> tuple
     Scaling by the largest entries alone stops as soon as each row and column has an entry of size one, also when
     the others are 1e-12: where radii and centres of very different sizes meet, the logarithms must be balanced first.
     """
-    # An entry that is nothing but the rounding of a difference must not decide the scale of its row.
-    largest = _maxima(np.abs(entries.data), entries.coords[1], entries.shape[1])
-    used = np.abs(entries.data) > ROUNDING * largest[entries.coords[1]]
-    i, j = entries.coords[0][used], entries.coords[1][used]
+    # An entry that is nothing but the rounding of a difference must not decide the scale of its row. Rows may be in
+    # different units, so that they are compared by what an entry is of its own row.
+    i, j = entries.coords
+    share = np.abs(entries.data) / _or_one(_maxima(np.abs(entries.data), i, entries.shape[0]), 0.0)[i]
+    used = share > ROUNDING * _maxima(share, j, entries.shape[1])[j]
+    i, j = i[used], j[used]
     size = np.log(np.abs(entries.data[used]))
     rows, columns = np.zeros(entries.shape[0]), np.zeros(entries.shape[1])
     row_count = np.bincount(i, minlength=rows.size).astype(float)

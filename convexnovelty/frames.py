@@ -22,6 +22,10 @@ __all__ = ["Frame"]
 # Directions whose deviation is below this share of the unit are scaled as if they had it.
 FLOOR = 1e-6
 
+# Columns whose deviations differ by more than this are posed in their own units: principal axes would be those of the
+# largest columns, and what rounding leaves of the others.
+WIDE = 1e4
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -34,14 +38,16 @@ class Frame:
     @classmethod
     def of(cls, moments: Moments, *, rotate: bool, spread: float = 0.0) -> Frame:
         """The frame for nominal moments; ``spread`` is a variance that the uncertainty adds in every direction."""
-        axes = _all_axes(moments) if rotate else None
+        wide = _range(np.array(moments.variances) + spread) > WIDE**2
+        axes = _all_axes(moments) if rotate and not wide else None
         posed = moments.rotated(axes) if axes is not None else moments
         variances = np.array(moments.variances)
-        if rotate:
+        if axes is not None:
             found = moments.eigen[0]
             variances = np.append(found, np.zeros(moments.dimension - found.size))
-        floor = (FLOOR * moments.unit) ** 2
-        return cls(posed, axes, 1 / np.sqrt(np.maximum(variances, 0.0) + spread + floor))
+        added = np.maximum(variances, 0.0) + spread
+        floor = np.where(added > 0, 0.0, 1.0) if wide else np.ones_like(added)
+        return cls(posed, axes, 1 / np.sqrt(added + floor * (FLOOR * moments.unit) ** 2))
 
     def direction(self, name: str = "a") -> Quantity:
         """The unknown direction as a quantity in the user's axes and units."""
@@ -53,6 +59,11 @@ class Frame:
     def posed(self, direction: Quantity) -> cp.Expression:
         """The direction in the frame's own axes, as the sets see it."""
         return cp.multiply(self.scales, direction.variable)
+
+
+def _range(variances: Array) -> float:
+    positive = variances[variances > 0]
+    return float(positive.max() / positive.min()) if positive.size else 1.0
 
 
 def _all_axes(moments: Moments) -> Array:

@@ -294,6 +294,13 @@ def breast_cancer() -> Instance:
     )
 
 
+@METHOD.instance("units from 1e-4 to 1e4")
+def badly_scaled() -> Instance:
+    """Columns eight orders of magnitude apart, of which the largest decides all distances."""
+    data = datasets.badly_scaled(n=30)
+    return _instance("units from 1e-4 to 1e4", data.nominal, 1.0, kernels.gaussian(gamma="scale"), data.novel)
+
+
 @METHOD.instance("duplicates, gaussian kernel")
 def duplicates() -> Instance:
     """Points that are there several times."""

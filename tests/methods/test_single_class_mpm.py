@@ -349,3 +349,19 @@ def test_cutting_planes_bound_from_both_sides(moments):
         warnings.simplefilter("error")
         found = semi_infinite(moments, 0.7, FrobeniusBall(0.3))
     assert found.objective == pytest.approx(closed_form(moments, 0.7, FrobeniusBall(0.3)).objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("uncertainty", [None, MeanEllipsoid(0.2) * LoewnerInterval(0.3, shape="nominal")], ids=repr)
+def test_columns_in_other_units_are_the_same_problem(uncertainty):
+    # The direction scales against the columns, and the objective not at all. With units from 1e-4 to 1e4 the variances
+    # differ by 1e16, and a program posed in the axes of the largest would not see the others.
+    rng = np.random.default_rng(3)
+    points = rng.standard_normal((60, 4)) @ rng.standard_normal((4, 4)) + 3.0
+    units = np.array([1e-4, 1e-1, 1e2, 1e4])
+    here = cn.single_class_mpm(cn.Moments.estimate(points), 0.6, uncertainty).solve()
+    there = cn.single_class_mpm(cn.Moments.estimate(points * units), 0.6, uncertainty).solve()
+    closed = closed_form(cn.Moments.estimate(points * units), 0.6, uncertainty)
+    assert there.objective == pytest.approx(here.objective, rel=1e-7)
+    assert closed.objective == pytest.approx(here.objective, rel=1e-7)
+    np.testing.assert_allclose(there.values["a"] * units, here.values["a"], rtol=1e-4)
+    np.testing.assert_allclose(closed.values["a"] * units, here.values["a"], rtol=1e-5)
