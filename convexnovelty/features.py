@@ -30,10 +30,12 @@ class Coordinates(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
 
     Selecting rows (slice, boolean mask, integer array) keeps the matching norms. Columns, transposes and copies have
     ``squared_norms`` None, since then nobody knows them, and arithmetic gives plain arrays. Read-only, so that the
-    two cannot drift apart.
+    two cannot drift apart. ``own_axes`` says that the columns are no features of the data but axes that a kernel's
+    factorisation chose, in which a box, say, means nothing.
     """
 
     squared_norms: Array | None
+    own_axes: bool = False
 
     def __new__(cls, values: Any, squared_norms: Any = None) -> Coordinates:
         """Coordinates of shape (n, r), with k(z, z) of shape (n,) if known."""
@@ -45,6 +47,7 @@ class Coordinates(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
 
     def __array_finalize__(self, parent: Any) -> None:
         self.squared_norms = None
+        self.own_axes = bool(getattr(parent, "own_axes", False))
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else np.asarray(array)
@@ -59,14 +62,22 @@ class Coordinates(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
         return selected
 
     def __reduce__(self) -> Any:
-        return _rebuild, (np.asarray(self), self.squared_norms)
+        return _rebuild, (np.asarray(self), self.squared_norms, self.own_axes)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return self.__reduce__()
 
 
-def _rebuild(values: Array, squared_norms: Array | None) -> Coordinates:
-    return Coordinates(values, squared_norms) if squared_norms is not None else values.view(Coordinates)
+def _rebuild(values: Array, squared_norms: Array | None, own_axes: bool = False) -> Coordinates:
+    made = Coordinates(values, squared_norms) if squared_norms is not None else values.view(Coordinates)
+    made.own_axes = own_axes
+    return made
+
+
+def _in_own_axes(values: Array, squared_norms: Array | None) -> Coordinates:
+    made = Coordinates(values, squared_norms)
+    made.own_axes = True
+    return made
 
 
 def _selects_rows(index: Any) -> bool:
@@ -211,7 +222,7 @@ class KernelFeatures(FeatureMap):
         self._pivot_points = self.points[self.pivots]
         self._row_of: dict[int, int] = {}
         first = [self._row_of.setdefault(key, i) for i, key in enumerate(_row_keys(self.points))]
-        self.training = Coordinates(factor[first], self._norms)
+        self.training = _in_own_axes(factor[first], self._norms)
 
     @property
     def _precomputed(self) -> bool:
@@ -252,7 +263,7 @@ class KernelFeatures(FeatureMap):
             i = self._row_of.get(key)
             if i is not None and np.array_equal(Z[j], self.points[i]):
                 found[j] = self.training[i]
-        return Coordinates(found, norms)
+        return _in_own_axes(found, norms)
 
     def squared_norms(self, Z: Any = None) -> Array:
         """k(z, z) of shape (m,). Raises InputError for new points of a precomputed kernel, which cannot know it."""

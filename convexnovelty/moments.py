@@ -48,6 +48,7 @@ class Moments:
     Attributes
     ----------
     representation : "dense", "diagonal" or "low_rank".
+    own_axes : whether they are those of a kernel's coordinates, where a set that depends on the basis means nothing.
 
     Examples
     --------
@@ -63,6 +64,8 @@ class Moments:
     ------
     IndefiniteError for a covariance with a negative eigenvalue, which it states; InputError for other faults.
     """
+
+    own_axes: bool = False
 
     def __init__(self, mean: Any, covariance: Any, count: Any = None, ddof: Any = 0) -> None:
         mean = vector(mean, "mean")
@@ -127,7 +130,9 @@ class Moments:
         if representation not in REPRESENTATIONS:
             raise InputError(f"representation: {representation!r} was found; give one of {', '.join(REPRESENTATIONS)}")
         found, total = estimate(X, weights, ddof, representation, rank)
-        return cls._made(found, representation, total, ddof)
+        made = cls._made(found, representation, total, ddof)
+        made.own_axes = bool(getattr(X, "own_axes", False))
+        return made
 
     def _fill(self, parts: Estimate, representation: str, count: Any, ddof: Any) -> None:
         mean, loadings, specific, dense = parts
@@ -319,6 +324,11 @@ class Moments:
         """
         if not isinstance(other, Moments):
             return NotImplemented
+        made = self._merged(other)
+        made.own_axes = self.own_axes or other.own_axes
+        return made
+
+    def _merged(self, other: Moments) -> Moments:
         if self.dimension != other.dimension:
             raise InputError(f"moments: dimensions {self.dimension} and {other.dimension} cannot be merged")
         if self.count is None or other.count is None or self.ddof != other.ddof:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from convexnovelty.errors import InputError
 from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel
 from convexnovelty.estimators.scores import LinearScore, RegionScore
@@ -81,7 +79,7 @@ class SingleClassMPM(WeightedNoveltyEstimator):
 
     def _learn(self, X: Array, weights: Array | None) -> Learned:
         features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights), self.rank)
-        moments = Moments.estimate(np.asarray(features.training), weights=weights)
+        moments = Moments.estimate(features.training, weights=weights)
         uncertainty = self.uncertainty
         if uncertainty is None:
             uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge") * moments.unit**2)

@@ -95,7 +95,7 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = validate_data(self, X, y, dtype=np.float64)
         self.classes_, index = binary_classes(self, y)
         features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0), self.rank)
-        rows = np.asarray(features.training)
+        rows = features.training
         uncertainty = self.uncertainty
         if uncertainty is None:
             uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge") * features.unit**2)

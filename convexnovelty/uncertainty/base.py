@@ -225,6 +225,11 @@ class UncertaintySet:
 
     def _remembered(self, around: Any, make: Callable[[], Any]) -> Any:
         """What ``make`` gives for a centre, with what has been made of it for this centre before."""
+        if self.basis_dependent and getattr(around, "own_axes", False):
+            raise InputError(
+                f"uncertainty: {self!r} means something only in the coordinates of the data, and a kernel's features "
+                "choose their own; give a set that any basis keeps, such as FrobeniusBall, or LinearFeatures"
+            )
         if self._tuner is not None:
             return make()._stands_for(self.plain().centred(around))
         known: list[tuple[Any, Any]] = self.kept("centred", list)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +36,8 @@ class ConicSet(PointSet):
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """A set with an exponential cone: a bounded logarithm of a sum of exponentials, and a ball."""
-        return [cls(lambda v: [cp.log_sum_exp(v) <= 1.5, cp.norm(v) <= 2])]
+        level = 1.5 + math.log(dimension / 3)  # above the logarithm at the centre in every dimension
+        return [cls(lambda v: [cp.log_sum_exp(v) <= level, cp.norm(v) <= 2])]
 
     def membership(self, u: cp.Expression) -> list[Any]:
         """The user's constraints on the offset from the centre."""
