@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from convexnovelty import estimators as estimators
     from convexnovelty import kernels as kernels
     from convexnovelty import methods as methods
+    from convexnovelty import persistence as persistence
     from convexnovelty import plots as plots
     from convexnovelty import tails as tails
     from convexnovelty import testing as testing
@@ -68,6 +69,7 @@ _MODULES = (
     "estimators",
     "kernels",
     "methods",
+    "persistence",
     "plots",
     "tails",
     "testing",
@@ -97,6 +99,7 @@ __all__ = [
     "estimators",
     "kernels",
     "methods",
+    "persistence",
     "plots",
     "tails",
     "testing",

@@ -1,16 +1,18 @@
-"""The command line: check, explain, graph, solvers."""
+"""The command line: check, detect, explain, graph, solvers."""
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from convexnovelty import detect_arguments
 from convexnovelty.errors import ConvexNoveltyError, InputError
 
 __all__ = ["main"]
@@ -69,6 +71,15 @@ def _parser() -> argparse.ArgumentParser:
         "--load", metavar="FILE", action="append", default=[], help="a Python file with sets or methods of your own"
     )
     check.set_defaults(run=_check)
+
+    detect = commands.add_parser(
+        "detect",
+        help="learn from a table of ordinary rows, and say which rows of another table are novel, and why",
+        description="Learn from TRAIN, whose rows are ordinary, and say which rows of NEW are novel. CSV, Parquet or NPZ; "
+        "columns are matched by name. With --model MODEL, which --save wrote, give NEW alone.",
+    )
+    detect_arguments.add_arguments(detect)
+    detect.set_defaults(run=_detect)
 
     graph = commands.add_parser("graph", help="draw the derivation graph")
     graph.add_argument("--method", metavar="NAME", help="one method only")
@@ -212,6 +223,20 @@ def _check(arguments: argparse.Namespace) -> int:
     if arguments.json:
         report.write_json(arguments.json)
     return 0 if report.passed else 1
+
+
+def _detect(arguments: argparse.Namespace) -> int:
+    from convexnovelty.findings import run
+
+    try:
+        findings = run(arguments, _progress())
+    finally:
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr)
+    terminal = sys.stdout.isatty()
+    width = max(80, shutil.get_terminal_size().columns) if terminal else 170
+    print(findings.text(arguments.top, width=width, colour=terminal), end="")
+    return 0
 
 
 def _graph(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,88 @@
+"""Columns of NPZ and Parquet files, read without pickle and within a limit of unpacked size."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from convexnovelty.errors import InputError
+from convexnovelty.validation import Array
+
+__all__ = ["numbers", "read_npz", "read_parquet"]
+
+Columns = tuple[list[str], list[Any], list[str] | None]
+NAMES = ("columns", "feature_names", "names")
+
+
+def read_npz(source: Path, array: str | None, limit: Callable[[float], None]) -> Columns:
+    """Names and columns of the matrix in an NPZ file: the one asked for, the one called X, or the only one.
+
+    An array of as many words called "columns", "feature_names" or "names" names the columns.
+    """
+    with zipfile.ZipFile(source) as archive:
+        limit(sum(info.file_size for info in archive.infolist()))
+    with np.load(source, allow_pickle=False) as archive:
+        found = {}
+        for name in archive.files:
+            try:
+                found[name] = archive[name]
+            except ValueError as error:
+                if array == name:
+                    raise InputError(
+                        f"{source}: array {name!r} cannot be read ({error}); save it as numbers"
+                    ) from error
+    matrices = [name for name, item in found.items() if getattr(item, "ndim", 0) == 2]
+    chosen = array or ("X" if "X" in matrices else matrices[0] if len(matrices) == 1 else None)
+    if chosen is None or chosen not in matrices:
+        raise InputError(
+            f"{source}: {'no array of two dimensions is called ' + repr(chosen) if chosen else 'several arrays or none fit'}; "
+            f"found are {', '.join(f'{n} {np.shape(a)}' for n, a in found.items()) or 'none'}; name one with --array"
+        )
+    matrix = found[chosen]
+    words = next((found[n] for n in NAMES if n in found and np.shape(found[n]) == (matrix.shape[1],)), None)
+    names = [f"column {j + 1}" for j in range(matrix.shape[1])] if words is None else [str(word) for word in words]
+    return names, list(matrix.T), None
+
+
+def read_parquet(source: Path, array: str | None, limit: Callable[[float], None]) -> Columns:
+    """Names and columns of a Parquet file; an index that pandas stored becomes labels of rows."""
+    from convexnovelty.tables import needed
+
+    needed("pandas")
+    parquet = needed("pyarrow.parquet")
+    with parquet.ParquetFile(source) as file:
+        about = file.metadata
+        groups = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
+        limit(max(groups, 8.0 * about.num_rows * about.num_columns))
+        frame = file.read().to_pandas()
+    plain = type(frame.index).__name__ == "RangeIndex"
+    return (
+        [str(name) for name in frame.columns],
+        [frame[name] for name in frame.columns],
+        (None if plain else [str(item) for item in frame.index]),
+    )
+
+
+def numbers(column: Any, where: Callable[[int], str], name: str) -> Array:
+    """A column as numbers, gaps as NaN. Raises InputError naming the first cell that holds none."""
+    kind = str(getattr(column, "dtype", "object"))
+    if kind.startswith(("int", "uint", "float", "bool", "Int", "UInt", "Float", "boolean")):
+        return np.asarray(
+            column.to_numpy(np.float64, na_value=np.nan) if hasattr(column, "to_numpy") else column, float
+        )
+    values = np.empty(len(column))
+    for i, item in enumerate(column):
+        try:
+            if isinstance(item, (str, bytes, complex)) or type(item).__name__ in ("Timestamp", "datetime64", "date"):
+                raise TypeError
+            values[i] = np.nan if item is None or type(item).__name__ in ("NAType", "NaTType") else float(item)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(
+                f"{where(i)}: {str(item)[:40]!r} was found where a number is needed; store the column as numbers, name the "
+                f"rows by it (--index {name!r}), or leave it out (--ignore {name!r})"
+            ) from None
+    return values

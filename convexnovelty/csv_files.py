@@ -1,0 +1,266 @@
+"""Text files of numbers as people have them: separators, decimal commas, headers, labels and gaps are found, and said.
+
+The reader of the standard library decides what a file says and in which line an error stands; pandas reads the same
+numbers faster where a file is large, and wherever it stumbles the first reader takes over.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from convexnovelty.errors import InputError
+from convexnovelty.validation import Array
+
+__all__ = ["MISSING", "Grid", "Layout", "check_commas", "fast_values", "layout_of", "number_of", "read_grid"]
+
+MISSING = frozenset(
+    [
+        "",
+        "na",
+        "n/a",
+        "#n/a",
+        "nan",
+        "-nan",
+        "null",
+        "none",
+        "nil",
+        "?",
+        "-",
+        "--",
+        "*",
+        ".",
+        "missing",
+        "#n/a n/a",
+        "<na>",
+    ]
+)
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spaces"}
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+HEAD = 200  # rows from which the layout is told
+FAST = 2_000_000  # characters from which pandas is worth its second reading
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text file is written: separator, decimal mark, and whether its first row names the columns."""
+
+    separator: str
+    decimal: str
+    header: bool
+    label_first: bool  # a first column without a name, as spreadsheets, pandas and R write labels of rows
+
+    def __str__(self) -> str:
+        names = "names in the first row" if self.header else "no names of columns"
+        mark = "decimal comma" if self.decimal == "," else "decimal point"
+        return f"{SEPARATORS.get(self.separator, repr(self.separator))}-separated, {mark}, {names}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of a text file: names of columns, rows of text with the line each begins in."""
+
+    names: list[str]
+    rows: list[list[str]]
+    lines: list[int]
+
+
+def number_of(text: str, decimal: str) -> float | None:
+    """The number that a cell holds, NaN for a gap, None for text. Thousands are not separated in either style."""
+    cell = text.strip()
+    if cell.lower() in MISSING:
+        return float("nan")
+    if decimal == ",":
+        if "." in cell:
+            return None
+        cell = cell.replace(",", ".")
+    if NUMBER.fullmatch(cell):
+        return float(cell)
+    word = cell.lower()
+    if word in ("true", "false"):
+        return float(word == "true")
+    return {"inf": float("inf"), "+inf": float("inf"), "-inf": float("-inf")}.get(word.replace("infinity", "inf"))
+
+
+def layout_of(text: str, name: str, separator: str | None, decimal: str | None, header: bool | None) -> Layout:
+    """The layout of a file from its first rows; what is given is not guessed.
+
+    Every separator is tried with every decimal mark. The one is taken under which rows have equally many cells and
+    most cells are numbers; of equals the one with more columns.
+    """
+    best: tuple[tuple[float, int], str, str, list[list[str]]] | None = None
+    candidates = list(SEPARATORS) if separator is None else [separator]
+    split = any(len(row) > 1 for c in candidates if c != " " for _, row in _head(text, c, 1))
+    for candidate in candidates:
+        rows = [row for _, row in _head(text, candidate)]
+        if not rows:
+            raise InputError(f"{name}: no row was found; give a file with numbers in it")
+        body = rows[1:] or rows
+        widths = [len(row) for row in body]
+        width = max(set(widths), key=lambda w: (widths.count(w), w))
+        if width == 1 and split:
+            continue  # "a,b" is a row of two, and no column of decimal commas
+        shorter = len(rows) > 1 and _is_short(rows[0], width, text)
+        even = sum(len(row) == width for row in body) + (len(rows[0]) == width or shorter)
+        for mark in ".," if decimal is None else decimal:
+            cells = [cell for row in body for cell in row]
+            numbers = sum(number_of(cell, mark) is not None for cell in cells) / max(1, len(cells))
+            key = (round(even / (len(body) + 1) * numbers, 9), width)
+            if best is None or key > best[0]:
+                best = key, candidate, mark, rows
+    if best is None:
+        raise InputError(f"{name}: no separator gives rows of equal length; give --separator, and check the first rows")
+    _, chosen, mark, rows = best
+    names = _has_names(rows, mark) if header is None else header
+    body = rows[1:] if names else rows
+    short = bool(names and body and _is_short(rows[0], len(body[0]), text))
+    unnamed = bool(names and len(rows[0]) > 1 and re.fullmatch(r"|unnamed: 0|\.\.\.1", rows[0][0].strip().lower()))
+    return Layout(chosen, mark, names, short or unnamed)
+
+
+def _has_names(rows: Sequence[Sequence[str]], decimal: str) -> bool:
+    first, body = rows[0], rows[1:]
+    numeric = [number_of(cell, decimal) is not None for cell in first]
+    if not any(numeric):
+        return True
+    unnamed = first[0].strip().lower() in MISSING
+    tail = [cell.strip() for cell in first[unnamed:]]
+    if body and len(first) > 2 and any(tail == [str(k + s) for k in range(len(tail))] for s in (0, 1)):
+        return True  # 0, 1, 2, ...: columns that were numbered when they had no names
+    for j, is_number in enumerate(numeric):
+        below = [number_of(row[j], decimal) is not None for row in body if j < len(row)]
+        if not is_number and below and sum(below) * 2 >= len(below):
+            return True
+    return False
+
+
+def _is_short(header: Sequence[str], width: int, text: str) -> bool:
+    """Whether names lack the first column, as R writes it; of one name alone that is believed where there are quotes."""
+    return len(header) == width - 1 and (len(header) > 1 or '"' in text)
+
+
+def _head(text: str, separator: str, count: int = HEAD) -> list[tuple[int, list[str]]]:
+    found = []
+    for row in _rows(text[:1_000_000], separator):
+        found.append(row)
+        if len(found) == count:
+            break
+    else:
+        if len(text) > 1_000_000:
+            found.pop()  # it was cut
+    return found
+
+
+def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows with the line they begin in, without blank ones and comments before the first."""
+    if separator == " ":
+        text = "\n".join(" ".join(line.split()) for line in text.replace("\r\n", "\n").split("\n"))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=separator != "\t")
+    line, started = 1, False
+    try:
+        for row in reader:
+            begun, line = line, reader.line_num + 1
+            if not row or (len(row) == 1 and not row[0].strip()):
+                continue
+            if not started and row[0].lstrip().startswith("#"):
+                continue
+            started = True
+            yield begun, row
+    except csv.Error as error:
+        raise InputError(f"line {reader.line_num}: cannot be read ({error}); check its quotes") from error
+
+
+def check_commas(grid: Grid, name: str) -> None:
+    """Refuse a decimal comma that was guessed where every comma may as well separate thousands: 1,234 is 1234 to many.
+
+    Raises InputError with the first such cell.
+    """
+    first = ""
+    for line, row in zip(grid.lines, grid.rows, strict=True):
+        for cell in row:
+            if "," in cell and number_of(cell, ",") is not None:
+                if not THOUSANDS.fullmatch(cell.strip()):
+                    return
+                first = first or f"line {line}: {cell.strip()!r}"
+    if first:
+        raise InputError(f"{name}, {first} may have a decimal comma or thousands; give --decimal comma, or write 1234")
+
+
+def read_grid(text: str, name: str, layout: Layout) -> Grid:
+    """All cells of a file. Raises InputError naming the line for a row with too many or too few cells."""
+    rows, lines, names = [], [], None
+    try:
+        for line, row in _rows(text, layout.separator):
+            if layout.header and names is None:
+                names, first = [cell.strip() for cell in row], line
+                continue
+            rows.append(row)
+            lines.append(line)
+    except InputError as error:
+        raise InputError(f"{name}, {error}") from error
+    while rows and not any(cell.strip() for cell in rows[-1]):
+        rows.pop()  # lines of separators alone, which spreadsheets leave below a table
+        lines.pop()
+    if not rows:
+        raise InputError(f"{name}: no row was found below the names of columns; give a file with numbers in it")
+    if names is None:
+        names, first = [f"column {j + 1}" for j in range(len(rows[0]))], lines[0]
+    if layout.label_first and len(names) == len(rows[0]) - 1:
+        names = ["", *names]
+    while names and not names[-1] and not (layout.label_first and len(names) == 1):
+        if any(len(row) >= len(names) and row[len(names) - 1].strip() for row in rows):
+            break
+        names.pop()  # separators at the ends of lines
+    for line, row in zip(lines, rows, strict=True):
+        while len(row) > len(names) and not row[-1].strip():
+            row.pop()
+        if len(row) != len(names):
+            raise InputError(
+                f"{name}, line {line}: {len(row)} cells were found where line {first} has {len(names)}; "
+                "check separators and quotes in that line, or give --separator"
+            )
+    return Grid(names, rows, lines)
+
+
+def fast_values(
+    text: str, layout: Layout, width: int, labels: Sequence[int]
+) -> tuple[Array, dict[int, list[str]], Any] | None:
+    """The numbers of a large file by pandas, with labels of rows and lines; None where only the slow reader will do."""
+    if len(text) < FAST or '"' in text or layout.separator == " " or text.lstrip().startswith("#"):
+        return None
+    import pandas as pd
+
+    words = [form for word in MISSING for form in (word, word.upper(), word.capitalize())] + ["NaN", "N/A", "#N/A"]
+    kinds: dict[int, Any] = {j: str if j in labels else np.float64 for j in range(width)}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of options that later releases drop: then the slow reader reads
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                io.StringIO(text),
+                sep=layout.separator,
+                decimal=layout.decimal,
+                header=None,
+                names=list(range(width)),
+                skiprows=int(layout.header),
+                index_col=False,
+                dtype=kinds,
+                keep_default_na=False,
+                na_values={j: words for j in range(width) if j not in labels},
+                skip_blank_lines=False,
+                float_precision="round_trip",
+            )
+    except (ValueError, TypeError, pd.errors.ParserWarning):
+        return None
+    values = frame[[j for j in range(width) if j not in labels]].to_numpy(np.float64)
+    if not np.isfinite(values).all():  # gaps, short rows, blank lines: told apart by the slow reader
+        return None
+    return values, {j: frame[j].tolist() for j in labels}, np.arange(len(frame)) + 1 + int(layout.header)

@@ -1,0 +1,264 @@
+"""Learn from a table of ordinary rows, judge another one, and say why a row is novel.
+
+The columns are measured in units of their standard deviation, so that none rules by its unit alone. For a linear kernel
+they are not centred: a half-space lies away from the origin, and what zero means is up to the data. Other kernels see
+distances alone, but their width by scale is read off all entries together, and means far apart would widen it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from convexnovelty import persistence
+from convexnovelty.errors import InputError
+from convexnovelty.kernel_choice import chosen_kernel
+from convexnovelty.tables import Table, listed
+from convexnovelty.validation import Array
+
+__all__ = ["Model", "Request", "drivers", "learn", "load_model", "methods", "save_model"]
+
+LARGE = 2000  # rows above which a method that factors the Gram matrix gets a cut basis
+CUT = 500
+LEAST = 0.2  # of the largest share, what a column needs to be named beside it
+KEPT = 5000  # ordinary rows that are kept to be shown beside novel ones
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to learn, and how: names and numbers as the command line takes them; None for the estimator's default."""
+
+    method: str = "single-class-mpm"
+    confidence: float | None = None
+    outlier_fraction: float | None = None
+    kernel: str = "auto"
+    rank: int | None = None
+    calibrate: float | None = None
+    units: bool = True
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted pipeline (units, detector) with what is needed to explain it.
+
+    ``means`` fill gaps of new rows; ``centre`` and ``spread`` of shape (p,) are of the training rows; ``ordinary`` holds
+    rows of the training table that lie inside, for methods whose score has no weight for each column.
+    """
+
+    pipeline: Any
+    names: list[str]
+    method: str
+    settings: str
+    kernel: str
+    why: str
+    learnt: str
+    labelled_by: str
+    means: Array = field(repr=False)
+    centre: Array = field(repr=False)
+    spread: Array = field(repr=False)
+    training_scores: Array = field(repr=False)
+    ordinary: Array = field(repr=False)
+    ordinary_labels: list[str] = field(repr=False)
+
+    @property
+    def detector(self) -> Any:
+        """The estimator itself, which knows the columns in their units."""
+        return self.pipeline.steps[-1][1]
+
+    @cached_property
+    def units(self) -> Array:
+        """What each column is divided by, of shape (p,)."""
+        return np.asarray(self.pipeline.steps[0][1].scale_)
+
+    @cached_property
+    def shift(self) -> Array:
+        """What is subtracted from each column before, of shape (p,)."""
+        scaler = self.pipeline.steps[0][1]
+        return np.asarray(scaler.mean_ if scaler.with_mean else np.zeros(len(self.names)))
+
+    def scores(self, values: Array) -> Array:
+        """Decision values of rows of shape (m, p): negative for novel ones."""
+        return np.asarray(self.detector.decision_function((values - self.shift) / self.units))
+
+
+def methods() -> dict[str, type[Any]]:
+    """The estimators that learn from ordinary rows alone, by their name on the command line."""
+    from sklearn.base import OutlierMixin
+
+    from convexnovelty import estimators
+
+    found = {name: getattr(estimators, name) for name in estimators.__all__}
+    # "OneClassSVM" becomes "one-class-svm".
+    return {
+        re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower(): kind
+        for name, kind in found.items()
+        if issubclass(kind, OutlierMixin)
+    }
+
+
+def learn(table: Table, request: Request, *, means: Array, progress: Callable[[str], None] | None = None) -> Model:
+    """Fit a method to a table without gaps.
+
+    Raises InputError for an unknown method and for an option that the method does not take, with those that it takes.
+    """
+    from sklearn.pipeline import Pipeline
+
+    say = progress or (lambda text: None)
+    values, kinds = table.values, methods()
+    name = request.method.lower().replace("_", "-")
+    if name not in kinds:
+        raise InputError(f"--method: {request.method!r} was found; give one of {', '.join(kinds)}")
+    if len(values) < 2:
+        raise InputError(
+            f"{table.file}: {len(values)} row was found; learning needs at least 2, and is better with 100"
+        )
+    options = _options(name, kinds[name], request, len(values))
+    held = np.zeros(len(values), dtype=bool)
+    if options.get("false_alarm_rate") is not None:
+        held = kinds[name](**options)._held_out(len(values))
+    # Units and kernel are chosen without the rows that set the threshold: a bound on false alarms rests on that.
+    scaler = _scaler(table, values[~held], request.units)
+    kernel, why = chosen_kernel(
+        kinds[name], name, options, request.kernel, request.seed, values[~held] / scaler.scale_, say
+    )
+    if kernel:
+        options["kernel"] = kernel
+    scaler.with_mean = kernel != "linear"
+    pipeline = Pipeline([("units", scaler), ("detector", kinds[name](**options))])
+    rows = scaler.transform(values)
+    say(f"learning from {len(rows)} rows by {name}")
+    detector = pipeline.steps[1][1].fit(rows)
+    inside = np.asarray(detector.decision_function(rows))
+    scaler.feature_names_in_ = np.array(table.names, dtype=object)  # only now: arrays without names were seen above
+    kept = np.flatnonzero(inside >= 0) if _weights(detector) is None else np.zeros(0, dtype=int)
+    kept = kept[np.unique(np.linspace(0, kept.size - 1, min(kept.size, KEPT)).astype(int))] if kept.size else kept
+    shown = {key: value for key, value in options.items() if key not in ("kernel", "random_state")}
+    spread = values.std(axis=0)
+    return Model(
+        pipeline,
+        list(table.names),
+        name,
+        ", ".join(f"{key} {value:g}" for key, value in (_main(detector) | shown).items()),
+        kernel or "",
+        why,
+        f"{table.file} ({len(values)} rows)",
+        table.labelled_by,
+        means,
+        values.mean(axis=0),
+        np.where(spread <= 1e-12 * np.abs(values).max(axis=0), 0.0, spread),
+        inside,
+        values[kept],
+        [table.label(int(i)) for i in kept],
+    )
+
+
+def _scaler(table: Table, values: Array, units: bool) -> Any:
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler(with_std=units).fit(values)
+    scale = np.ones(values.shape[1]) if scaler.scale_ is None else scaler.scale_
+    for j in np.flatnonzero(~(np.isfinite(scale) & (scale > 0) & np.isfinite(scaler.mean_))):
+        raise InputError(f"{table.file}, column {table.names[j]!r}: its values are too large; give it another unit")
+    scaler.scale_, scaler.with_std = scale, True
+    return scaler
+
+
+def _options(name: str, kind: type[Any], request: Request, n: int) -> dict[str, Any]:
+    taken = kind().get_params()
+    options: dict[str, Any] = {"random_state": request.seed}
+    rate = "false_alarm_rate" if "false_alarm_rate" in taken else "false_positive_rate"
+    given = {"confidence": request.confidence, "outlier_fraction": request.outlier_fraction, "rank": request.rank}
+    for key, value in (given | {rate: request.calibrate}).items():
+        if value is None:
+            continue
+        if key not in taken:
+            flags = [f"--{k.replace('_', '-')}" for k in given if k in taken]
+            flag = key.replace("_", "-")
+            raise InputError(f"--{flag}: {name} does not take it; it takes {', '.join([*flags, '--calibrate'])}")
+        options[key] = value
+    if "ridge" in taken and "rank" not in options and n > LARGE:
+        options["rank"] = CUT  # methods of moments factor the whole Gram matrix, at a cost of n^3
+    return options
+
+
+def _main(detector: Any) -> dict[str, Any]:
+    taken = detector.get_params()
+    names = ("confidence", "outlier_fraction", "false_positive_rate")
+    return {key: taken[key] for key in names if taken.get(key) is not None}
+
+
+def _weights(detector: Any) -> tuple[str, Array] | None:
+    """The normal of a plane, or the centre of a ball, in the space of the columns; None for other scores."""
+    score = getattr(detector, "score_", None)
+    normal = getattr(score, "normal", None)
+    if normal is not None:
+        return "plane", np.asarray(normal)
+    centre = getattr(getattr(score, "inner", None), "normal", None)
+    return None if centre is None else ("ball", np.asarray(centre))
+
+
+def drivers(model: Model, row: Array, count: int = 3) -> tuple[str, str]:
+    """Which columns make a row novel, and the ordinary training rows nearest to it where there are no weights.
+
+    With a plane, columns are ordered by what they take from the score compared with the mean row, (x - mean) w; with a
+    ball in the columns' own space by their share of the squared distance to its centre; otherwise by how far, in
+    standard deviations, the row is from the nearest ordinary row of the training table.
+    """
+    weights, near, against = _weights(model.detector), "", model.centre
+    if weights is not None and weights[0] == "plane":
+        share = -(row - model.centre) / model.units * weights[1]
+    elif weights is not None:
+        against = weights[1] * model.units + model.shift
+        share = ((row - against) / model.units) ** 2
+    elif len(model.ordinary):
+        distances = np.linalg.norm((model.ordinary - row) / model.units, axis=1)
+        nearest = np.argsort(distances, kind="stable")[:3]
+        near = ", ".join(model.ordinary_labels[i] for i in nearest)
+        against = model.ordinary[nearest[0]]
+        share = np.abs(row - against) / model.units
+    else:
+        share = np.abs(row - model.centre) / model.units
+    least = max(share.max() * LEAST, 0.0)
+    chosen = [j for j in np.argsort(-share, kind="stable")[:count] if share[j] > least]
+    reason = "; ".join(_driver(model, row, against, int(j)) for j in chosen)
+    return reason or ("equal to an ordinary row" if near else "no column"), near
+
+
+def _driver(model: Model, row: Array, against: Array, j: int) -> str:
+    away = f"{(row[j] - against[j]) / model.spread[j]:+.1f} sd" if model.spread[j] > 0 else "constant in training"
+    return f"{model.names[j]} {row[j]:.4g} (ordinary {against[j]:.4g}, {away})"
+
+
+def save_model(model: Model, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write a model with what explains it; ``persistence.load`` gives the pipeline alone."""
+    notes = {f.name: getattr(model, f.name) for f in dataclasses.fields(model) if f.name != "pipeline"}
+    persistence.save(model.pipeline, path, notes=notes, overwrite=overwrite)
+
+
+def load_model(path: str | Path, *, max_mb: float = 2048.0) -> Model:
+    """Read what :func:`save_model` wrote. Raises InputError for anything else."""
+    pipeline, notes = persistence.read(path, max_bytes=int(max_mb * 1024**2))
+    fields = [f.name for f in dataclasses.fields(Model) if f.name != "pipeline"]
+    if sorted(notes) != sorted(fields) or len(getattr(pipeline, "steps", ())) != 2:
+        raise InputError(f"{path}: a model without the notes of detect was found; write it with detect --save")
+    model = Model(pipeline, **notes)
+    p = pipeline.n_features_in_
+    words = [model.method, model.settings, model.kernel, model.why, model.learnt, model.labelled_by]
+    shapes = [np.shape(item) for item in (model.means, model.centre, model.spread)]
+    if (
+        not all(isinstance(word, str) for word in (*words, *model.names, *model.ordinary_labels))
+        or shapes != [(p,)] * 3
+        or len(model.names) != p
+        or np.shape(model.ordinary) != (len(model.ordinary_labels), p)
+        or np.ndim(model.training_scores) != 1
+    ):
+        raise InputError(f"{path}: the notes of the model do not fit it ({listed(fields)}); save it again")
+    return model

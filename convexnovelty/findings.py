@@ -1,0 +1,212 @@
+"""What ``convexnovelty detect`` says and writes: a report, a file of all rows, a picture."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from convexnovelty import persistence
+from convexnovelty.detect_arguments import check, reading_of, request_of
+from convexnovelty.detection import Model, drivers, learn, load_model, save_model
+from convexnovelty.errors import InputError
+from convexnovelty.tables import Reading, Table, filled, listed, matched, needed, read_table
+from convexnovelty.validation import Array
+
+__all__ = ["Findings", "run"]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Scores of all rows of a table, NaN for rows that were left out, and the model they come from."""
+
+    model: Model
+    table: Table = field(repr=False)
+    scores: Array = field(repr=False)
+    remarks: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def judged(self) -> int:
+        """How many rows have a score."""
+        return int(np.isfinite(self.scores).sum())
+
+    @property
+    def novel(self) -> Any:
+        """Whether each row is novel, of shape (m,)."""
+        return self.scores < 0
+
+    @property
+    def most_novel(self) -> Any:
+        """Rows with a score by their score, the lowest first."""
+        return np.argsort(self.scores, kind="stable")[: self.judged]
+
+    def text(self, top: int = 10, *, width: int = 170, colour: bool = False) -> str:
+        """The report: what was read, what was learnt and why, what is guaranteed, which rows are novel."""
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console(width=width, force_terminal=colour, no_color=not colour, highlight=False)
+        with console.capture() as captured:
+            for word, said in [*self.remarks, *self._summary()]:
+                line = Text(f"{word:<11}", style="bold")
+                line.append(said, style="not bold")
+                console.print(line, soft_wrap=True)
+            if top and self.judged:
+                console.print()
+                console.print(self._table(top))
+        return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        model, found = self.model, int(self.novel.sum())
+        outside, n = int((model.training_scores < 0).sum()), model.training_scores.size
+        units = " (columns in units of their standard deviation)" if (model.units != 1).any() else ""
+        return [
+            ("method", f"{model.method}, {model.settings}{units}"),
+            ("kernel", f"{model.kernel or 'none'}: {model.why}"),
+            ("guarantee", str(model.detector.guarantee_ or "none is stated by this method")),
+            ("training", f"{outside} of {n} training rows ({outside / n:.1%}) are outside"),
+            (
+                "result",
+                f"{found} of {self.judged} rows of {self.table.file} ({found / max(1, self.judged):.1%}) are novel",
+            ),
+        ]
+
+    def _table(self, top: int) -> Any:
+        from rich.table import Table as Grid
+        from rich.text import Text
+
+        rows = self.most_novel[:top]
+        reasons = [drivers(self.model, self.table.values[i]) for i in rows]
+        near = any(nearest for _, nearest in reasons)
+        grid = Grid(box=None, pad_edge=False, header_style="bold")
+        grid.add_column("row", overflow="fold")
+        grid.add_column("score", justify="right", no_wrap=True)
+        grid.add_column("verdict", no_wrap=True)
+        grid.add_column("features that drive it", overflow="fold", ratio=2 if near else None)
+        if near:
+            grid.add_column("nearest ordinary rows of training", overflow="fold", ratio=1)
+        for i, (reason, nearest) in zip(rows, reasons, strict=True):
+            verdict = Text("novel", style="red") if self.novel[i] else Text("ordinary", style="green")
+            cells = [Text(self.table.label(int(i))), Text(f"{self.scores[i]:.4g}"), verdict, Text(reason)]
+            grid.add_row(*cells, *([Text(nearest)] if near else []))
+        return grid
+
+    def write(self, path: Path, *, overwrite: bool = False) -> None:
+        """All rows with place, label, score and verdict, as CSV or Parquet by the name's ending."""
+        pandas = needed("pandas")
+        verdicts = np.where(self.novel, "novel", np.where(np.isfinite(self.scores), "ordinary", "not judged"))
+        columns: dict[str, Any] = {self.table.place: self.table.places}
+        if self.table.labels is not None:
+            columns["label"] = self.table.labels
+        frame = pandas.DataFrame({**columns, "score": self.scores, "verdict": verdicts})
+        if path.suffix.lower() == ".parquet":
+            needed("pyarrow")
+        with persistence.written(path, overwrite=overwrite) as file:
+            if path.suffix.lower() == ".parquet":
+                frame.to_parquet(file, index=False)
+            else:
+                file.write(frame.to_csv(index=False, lineterminator="\n").encode("utf-8"))
+
+    def draw(self, path: Path, *, overwrite: bool = False) -> None:
+        """A histogram of the scores of training and new rows with the threshold, as PNG, SVG or PDF."""
+        from convexnovelty.plots._style import DASHES, INK, PALETTE
+
+        figure = needed("matplotlib.figure", "plot").Figure(figsize=(6.4, 4.0), layout="constrained")
+        axes = figure.subplots()
+        new = self.scores[np.isfinite(self.scores)]
+        edges = np.histogram_bin_edges(np.concatenate([self.model.training_scores, new]), bins=40)
+        for k, (values, name) in enumerate(((self.model.training_scores, "training"), (new, "new"))):
+            weights = np.full(values.size, 1 / max(1, values.size))
+            axes.hist(
+                values, edges, weights=weights, color=PALETTE[k], alpha=0.55, label=f"{name} ({values.size} rows)"
+            )
+        axes.axvline(0.0, color=INK, linestyle=DASHES[1], label="threshold: novel to the left")
+        axes.set(
+            xlabel="score", ylabel="share of rows", title=f"{self.model.method}, {self.model.kernel or 'no'} kernel"
+        )
+        axes.legend(frameon=False)
+        with persistence.written(path, overwrite=overwrite) as file:
+            figure.savefig(file, format=path.suffix.lower()[1:])
+
+
+def run(arguments: argparse.Namespace, progress: Callable[[str], None] | None = None) -> Findings:
+    """What the command does, from its arguments: read, learn or load, judge, write."""
+    say = progress or (lambda text: None)
+    files = [Path(name) for name in arguments.files]
+    check(arguments, files)
+    reading = reading_of(arguments)
+    remarks: list[tuple[str, str]] = []
+    model = load_model(arguments.model, max_mb=arguments.max_mb) if arguments.model else None
+    tables: list[Table] = []
+    for file in files:
+        known = model or (tables[0] if tables else None)
+        if known is not None:
+            reading = replace(reading, label=known.labelled_by or None, features=tuple(known.names))
+        tables.append(_read(file, reading, remarks, say))
+    _all_ignored(arguments.ignore, tables)
+    train, new = tables[0], tables[-1]
+    if model is not None:
+        remarks.insert(0, ("model", f"{arguments.model}, learnt from {model.learnt}"))
+    # What is wrong with the new rows is said before minutes of learning.
+    new = matched(new, *((train.names, train.file) if model is None else (model.names, model.learnt)))
+    means = _means(train.values) if model is None else model.means
+    complete = train if model is not None else _complete(train, arguments.missing, None, remarks)[0]
+    judged, kept = _complete(new, arguments.missing, means, remarks)
+    if model is None:
+        model = learn(complete, request_of(arguments), means=means, progress=say)
+    say(f"judging {len(judged.values)} rows")
+    scores = np.full(len(new.values), np.nan)
+    scores[kept] = model.scores(judged.values)
+    full = new if len(judged.values) < len(new.values) else judged
+    findings = Findings(model, full, scores, tuple(remarks))
+    if arguments.save:
+        save_model(model, arguments.save, overwrite=arguments.force)
+    if arguments.out:
+        findings.write(Path(arguments.out), overwrite=arguments.force)
+    if arguments.plot:
+        findings.draw(Path(arguments.plot), overwrite=arguments.force)
+    return findings
+
+
+def _all_ignored(names: list[str], tables: list[Table]) -> None:
+    found = {name for table in tables for name in table.ignored}
+    for name in names:
+        if name not in found:
+            raise InputError(f"--ignore: no column is called {name!r}; found are {listed(tables[0].names)}")
+
+
+def _read(file: Path, reading: Reading, remarks: list[tuple[str, str]], say: Callable[[str], None]) -> Table:
+    say(f"reading {file}")
+    table = read_table(file, reading)
+    n, p = table.values.shape
+    remarks.append(
+        (
+            "read",
+            f"{table.file}: {_count(n, 'row')}, {_count(p, 'column')}{f' ({table.layout})' if table.layout else ''}",
+        )
+    )
+    remarks.extend(("", f"{table.file}: {remark}") for remark in table.remarks)
+    return table
+
+
+def _means(values: Array) -> Array:
+    counts = np.maximum((~np.isnan(values)).sum(axis=0), 1)
+    return np.asarray(np.nansum(values, axis=0) / counts)
+
+
+def _complete(table: Table, missing: str, means: Array | None, remarks: list[tuple[str, str]]) -> tuple[Table, Any]:
+    gaps = int(np.isnan(table.values).sum())
+    complete, kept = filled(table, missing, means)
+    if gaps and missing == "drop":
+        remarks.append(("missing", f"{table.file}: {_count(int((~kept).sum()), 'row')} with gaps left out"))
+    elif gaps:
+        remarks.append(("missing", f"{table.file}: {_count(gaps, 'gap')} filled with means of the training rows"))
+    return complete, kept
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,65 @@
+"""Linear or Gaussian: a choice by what each makes of ordinary rows that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.validation import Array
+
+__all__ = ["chosen_kernel"]
+
+COMPARED = 400  # rows on which kernels are compared
+FEW = 20  # rows below which they are not
+CLOSE = 0.01  # areas under the curve that count as equal
+
+
+def chosen_kernel(
+    kind: type[Any], name: str, options: dict[str, Any], asked: str, seed: int, rows: Array, say: Callable[[str], None]
+) -> tuple[str | None, str]:
+    """The kernel and why it is taken; None for a method that takes none.
+
+    Both kernels learn from two thirds of the rows. The one is taken that scores the last third higher than points spread
+    at random over the box of the rows; where both do equally well the linear one is, since its score is a sum of columns.
+    """
+    if "kernel" not in kind().get_params():
+        if asked != "auto":
+            raise InputError(f"--kernel: {name} does not take one; leave it out")
+        return None, "the method learns or needs none"
+    if asked not in ("auto", "linear", "gaussian"):
+        raise InputError(f"--kernel: {asked!r} was found; give linear, gaussian or auto")
+    if asked != "auto":
+        return asked, "as asked for"
+    if len(rows) < FEW:
+        return "gaussian", f"of {len(rows)} rows none can be spared to compare kernels"
+    say("comparing kernels")
+    areas = _areas(kind, {k: v for k, v in options.items() if k != "false_alarm_rate"}, seed, rows)
+    numbers = ", ".join(f"{key} {area:.3f}" if area > 0 else f"{key} fails" for key, area in areas.items())
+    where = f"than random points in the box of the training rows (area under the ROC curve: {numbers})"
+    if areas["linear"] >= areas["gaussian"] - CLOSE:
+        return "linear", f"it scores rows that it has not seen higher {where}, and says what each column adds"
+    return "gaussian", f"it does best in scoring rows that it has not seen higher {where}"
+
+
+def _areas(kind: type[Any], options: dict[str, Any], seed: int, rows: Array) -> dict[str, float]:
+    from convexnovelty.algorithms.roc import area_under_curve
+    from convexnovelty.novelty_scores import box_around, uniform_points
+
+    random = np.random.default_rng(seed)
+    sample = rows[random.permutation(len(rows))[:COMPARED]]
+    fitted, rest = sample[len(sample) // 3 :], sample[: len(sample) // 3]
+    strange = uniform_points(box_around(fitted), COMPARED, random)
+    areas = {}
+    for kernel in ("linear", "gaussian"):
+        try:
+            shift = 0.0 if kernel == "linear" else fitted.mean(axis=0)
+            detector = kind(**{**options, "kernel": kernel}).fit(fitted - shift)
+            areas[kernel] = area_under_curve(
+                -detector.score_samples(rest - shift), -detector.score_samples(strange - shift)
+            )
+        except ConvexNoveltyError:
+            areas[kernel] = 0.0
+    return areas

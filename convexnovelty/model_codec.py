@@ -1,0 +1,283 @@
+"""Fitted estimators as plain data and arrays, and back, from a closed list of kinds.
+
+Nothing in a file names code: every kind below is written out here, what it may hold is listed, and its own constructor
+checks it. A kernel travels as its recipe. A parameter that no prediction needs and that is no plain data, such as an
+uncertainty set, is kept as its text: a loaded model predicts, and a second ``fit`` says what it lacks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from convexnovelty.errors import InputError
+from convexnovelty.validation import Array
+
+__all__ = ["Decoder", "Encoder", "NotSaved"]
+
+KIND = "$"
+FITTED = re.compile(r"[a-z][a-z0-9_]*_")
+DTYPES = ("<f8", "<i8", "|b1")
+
+
+@dataclasses.dataclass(frozen=True)
+class NotSaved:
+    """The text of a parameter that a model file does not hold; fitting again needs the parameter itself."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return f"<not saved: {self.text}>"
+
+
+def _records() -> dict[str, type[Any]]:
+    """The dataclasses that a model may hold, by the word for them in the file."""
+    from convexnovelty import novelty_scores, regions
+    from convexnovelty.conic import Residuals
+    from convexnovelty.estimators import scores
+    from convexnovelty.methods import semi_supervised
+
+    return {
+        "linear score": scores.LinearScore,
+        "region score": scores.RegionScore,
+        "expansion": scores.ExpansionScore,
+        "ball score": scores.BallScore,
+        "half-space": regions.HalfSpace,
+        "ball": regions.Ball,
+        "threshold": regions.ScoreThreshold,
+        "residuals": Residuals,
+        "ordinary": semi_supervised._Ordinary,
+        "low density score": novelty_scores._Low,
+        "density ratio score": novelty_scores._Ratio,
+        "density": novelty_scores.KernelDensity,
+        "low density": novelty_scores.LowDensity,
+        "density ratio": novelty_scores.DensityRatio,
+        "not saved": NotSaved,
+    }
+
+
+def _estimators() -> dict[str, type[Any]]:
+    from convexnovelty import estimators
+
+    return {name: getattr(estimators, name) for name in estimators.__all__}
+
+
+class Encoder:
+    """Values as nodes of JSON; arrays are collected in ``arrays``."""
+
+    def __init__(self) -> None:
+        self.arrays: list[Array] = []
+        self._words = {kind: word for word, kind in _records().items()}
+
+    def node(self, value: Any, where: str) -> Any:
+        """The node of a value; ``where`` is named by the InputError for what cannot be saved."""
+        from convexnovelty.features import KernelFeatures, LinearFeatures
+        from convexnovelty.kernel_family import KernelFamily
+        from convexnovelty.kernels import Kernel
+        from convexnovelty.moments import Moments
+        from convexnovelty.regions import Guarantee
+
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, Guarantee):
+            return {KIND: "guarantee", "text": str(value), "bound": self.node(value.bound, where), "claim": value.claim}
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {KIND: "number", "text": repr(value)}
+        if isinstance(value, np.ndarray):
+            return self._array(np.asarray(value), where)
+        if isinstance(value, (list, tuple)):
+            kind = "list" if isinstance(value, list) else "tuple"
+            return {KIND: kind, "items": [self.node(item, f"{where}[{i}]") for i, item in enumerate(value)]}
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return {KIND: "mapping", "items": {key: self.node(item, f"{where}.{key}") for key, item in value.items()}}
+        if isinstance(value, Kernel):
+            return {KIND: "kernel", "recipe": self.node(value.recipe(), where)}
+        if type(value) in self._words:
+            fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+            return self._made(self._words[type(value)], fields, where)
+        if isinstance(value, Moments):
+            return {KIND: "moments", **self._moments(value, where)}
+        if isinstance(value, KernelFamily):
+            return self._made("kernel family", {"members": list(value.members)}, where)
+        if isinstance(value, LinearFeatures):
+            return self._made("linear features", {"points": value.points}, where)
+        if isinstance(value, KernelFeatures):
+            names = ("points", "kernel", "rank", "tolerance", "pivots", "residuals")
+            fields = {name: getattr(value, name) for name in names}
+            fields |= {"training": value.training, "norms": value._norms, "triangle": value._triangle}
+            return self._made("kernel features", fields, where)
+        return self._model(value, where)
+
+    def _made(self, word: str, fields: dict[str, Any], where: str) -> dict[str, Any]:
+        return {KIND: word, "fields": {name: self.node(item, f"{where}.{name}") for name, item in fields.items()}}
+
+    def _moments(self, value: Any, where: str) -> dict[str, Any]:
+        fields = {"mean": value.mean, "count": value.count, "ddof": value.ddof}
+        if value.representation == "dense":
+            fields["covariance"] = value.covariance
+        else:
+            fields |= {"loadings": value.loadings, "specific_variances": value.specific_variances}
+        return {"fields": {name: self.node(item, f"{where}.{name}") for name, item in fields.items()}}
+
+    def _array(self, value: Any, where: str) -> dict[str, Any]:
+        if value.dtype.kind == "U" or (value.dtype == object and all(isinstance(item, str) for item in value.flat)):
+            return {KIND: "strings", "object": value.dtype == object, "items": value.ravel().tolist()}
+        if value.dtype.kind in "iu":
+            value = value.astype("<i8", casting="same_kind" if value.dtype.kind == "i" else "unsafe")
+        if value.dtype.str not in DTYPES:
+            raise InputError(f"{where}: an array of {value.dtype} was found, which a model file does not hold")
+        self.arrays.append(value)
+        return {KIND: "array", "index": len(self.arrays) - 1}
+
+    def _model(self, value: Any, where: str) -> dict[str, Any]:
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        if type(value) is Pipeline:
+            steps = [[name, self.node(step, f"{where}.{name}")] for name, step in value.steps]
+            return {KIND: "pipeline", "steps": steps}
+        name = type(value).__name__
+        if type(value) is not StandardScaler and _estimators().get(name) is not type(value):
+            raise InputError(f"{where}: {type(value).__name__} was found, which a model file does not hold")
+        parameters = value.get_params(deep=False)
+        fitted = {key: item for key, item in vars(value).items() if key not in parameters and FITTED.fullmatch(key)}
+        return {
+            KIND: "estimator",
+            "name": name,
+            "parameters": {key: self._parameter(item, key) for key, item in parameters.items()},
+            "fitted": {key: self.node(item, key) for key, item in fitted.items()},
+        }
+
+    def _parameter(self, value: Any, name: str) -> Any:
+        kept = len(self.arrays)
+        try:
+            return self.node(value, name)
+        except InputError:
+            del self.arrays[kept:]
+            return self._made("not saved", {"text": repr(value)[:1000]}, name)
+
+
+class Decoder:
+    """Nodes of JSON as the values they stand for, built by the constructors of the kinds alone."""
+
+    def __init__(self, arrays: list[Array]) -> None:
+        self.arrays = arrays
+        self._records = _records()
+
+    def value(self, node: Any) -> Any:
+        """The value of a node; any exception means that the file is not a model."""
+        if node is None or isinstance(node, (bool, int, float, str)):
+            return node
+        kind = node[KIND]
+        if kind == "number":
+            return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[node["text"]]
+        if kind == "array":
+            return self.arrays[_index(node["index"], len(self.arrays))]
+        if kind == "strings":
+            items = [_text(item) for item in node["items"]]
+            return np.array(items, dtype=object if node["object"] is True else str)
+        if kind in ("list", "tuple"):
+            items = [self.value(item) for item in node["items"]]
+            return items if kind == "list" else tuple(items)
+        if kind == "mapping":
+            return {key: self.value(item) for key, item in node["items"].items()}
+        return self._object(kind, node)
+
+    def _object(self, kind: str, node: dict[str, Any]) -> Any:
+        from convexnovelty.features import LinearFeatures
+        from convexnovelty.kernel_family import KernelFamily
+        from convexnovelty.kernels import Kernel
+        from convexnovelty.moments import Moments
+        from convexnovelty.regions import Guarantee
+
+        if kind == "guarantee":
+            return Guarantee(_text(node["text"]), float(self.value(node["bound"])), _text(node["claim"]))
+        if kind == "kernel":
+            return Kernel.from_recipe(self.value(node["recipe"]))
+        if kind == "pipeline":
+            from sklearn.pipeline import Pipeline
+
+            return Pipeline([(_text(name), self.value(step)) for name, step in node["steps"]])
+        if kind == "estimator":
+            return self._estimator(node)
+        fields = {name: self.value(item) for name, item in node["fields"].items()}
+        if kind in self._records:
+            record = self._records[kind]
+            if set(fields) != {f.name for f in dataclasses.fields(record)}:
+                raise InputError(f"{kind}: fields {sorted(fields)} were found")
+            return record(**fields)
+        if kind == "moments":
+            if "covariance" in fields:
+                return Moments(**fields)
+            return Moments.low_rank(
+                fields["mean"], fields["loadings"], fields["specific_variances"], fields["count"], fields["ddof"]
+            )
+        if kind == "kernel family":
+            return KernelFamily(fields["members"])
+        if kind == "linear features":
+            return LinearFeatures(fields["points"])
+        if kind == "kernel features":
+            return _kernel_features(**fields)
+        raise InputError(f"no part of a model is called {kind!r}")
+
+    def _estimator(self, node: dict[str, Any]) -> Any:
+        from sklearn.preprocessing import StandardScaler
+
+        known = {**_estimators(), "StandardScaler": StandardScaler}
+        made = known[node["name"]](**{key: self.value(item) for key, item in node["parameters"].items()})
+        for name, item in node["fitted"].items():
+            if not FITTED.fullmatch(name) or hasattr(made, name):
+                raise InputError(f"{node['name']}: no fitted attribute is called {name!r}")
+            setattr(made, name, self.value(item))
+        return made
+
+
+def _kernel_features(
+    points: Any,
+    kernel: Any,
+    rank: Any,
+    tolerance: Any,
+    pivots: Any,
+    residuals: Any,
+    training: Any,
+    norms: Any,
+    triangle: Any,
+) -> Any:
+    """The features without a second factorisation, so that every coordinate is the same to the last bit."""
+    from convexnovelty.features import Coordinates, KernelFeatures, _row_keys
+    from convexnovelty.kernels import Kernel
+
+    n, r = training.shape
+    if not isinstance(kernel, Kernel) or points.ndim != 2 or len(points) != n:
+        raise InputError("kernel features: points, kernel and coordinates do not fit one another")
+    if triangle.shape != (r, r) or pivots.shape != (r,) or residuals.shape != (n,) or norms.shape != (n,):
+        raise InputError("kernel features: pivots, triangle and norms do not fit the coordinates")
+    if pivots.dtype.kind != "i" or pivots.min(initial=0) < 0 or pivots.max(initial=0) >= n:
+        raise InputError("kernel features: pivots are not rows of the sample")
+    made = KernelFeatures.__new__(KernelFeatures)
+    made.points, made.kernel, made.rank, made.tolerance = points, kernel, rank, float(tolerance)
+    made.pivots, made.residuals, made._norms, made._triangle = pivots, residuals, norms, triangle
+    made._pivot_points = points[pivots]
+    made._row_of = {}
+    for i, key in enumerate(_row_keys(points)):
+        made._row_of.setdefault(key, i)
+    made.training = Coordinates(training, norms)
+    return made
+
+
+def _index(value: Any, size: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < size:
+        raise InputError(f"array {value!r} is not in the file")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{value!r} was found where text is needed")
+    return value

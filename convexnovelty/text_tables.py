@@ -1,0 +1,143 @@
+"""Text files as tables: which column labels the rows, and what to say of a cell that holds no number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from convexnovelty import csv_files
+from convexnovelty.errors import InputError
+from convexnovelty.tables import Reading, Table, label_column, needed, printable
+
+__all__ = ["read_text"]
+
+# Digits in groups of three: 1,234.5 and 1.234,5, 1,234,567 and 1.234.567, 1'234 and 1 234,5.
+THOUSANDS = re.compile(
+    r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:\.\d{3})+,\d*|(?:,\d{3}){2,}|(?:\.\d{3}){2,}|(?:[' \u00a0\u202f]\d{3})+(?:[.,]\d*)?)"
+)
+COUNTED = 20  # rows from which a column that counts upwards is believed to be no accident
+KEY = re.compile(r"(?i:(?:.*[ _-])?(?:id|index|idx|row|rowid|no|nr|key|uuid))|.*[a-z]I[dD]")
+
+
+def read_text(source: Path, how: Reading) -> Table:
+    """The table in a text file. Raises InputError naming file, line and column."""
+    needed("pandas")
+    text, encoding = _decoded(source)
+    file = str(source)
+    layout = csv_files.layout_of(text, file, how.separator, how.decimal, how.header)
+    said = f"{layout}{', ' + encoding if encoding else ''}"
+    large = len(text) > csv_files.FAST
+    grid = csv_files.read_grid(_first_lines(text) if large else text, file, layout)
+    if layout.decimal == "," and how.decimal is None:
+        csv_files.check_commas(grid, file)
+    names = [printable(name) for name in grid.names]
+    left_out = {j for j, name in enumerate(names) if name in how.ignore}
+    label = label_column(names, how, layout.label_first, file)
+    told = label is None and how.index is None
+    if told:
+        label = _told_label(names, grid.rows, left_out, how)
+    if large:
+        texts = left_out if label is None else left_out | {label}
+        fast = csv_files.fast_values(text, layout, len(names), sorted(texts))
+        if fast is not None and (not told or label is None or len(set(fast[1][label])) == len(fast[0])):
+            kept = [name for j, name in enumerate(names) if j not in texts]
+            table = Table(file, kept, fast[0], fast[2], "line", None, layout=said, ignored=tuple(names))
+            return table if label is None else _labelled(table, names[label], fast[1][label], told)
+        grid = csv_files.read_grid(text, file, layout)
+        if told:
+            label = _told_label(names, grid.rows, left_out, how)
+    kept_columns = [j for j in range(len(names)) if j != label and j not in left_out]
+    values = np.empty((len(grid.rows), len(kept_columns)))
+    table = Table(
+        file,
+        [names[j] for j in kept_columns],
+        values,
+        np.array(grid.lines),
+        "line",
+        None,
+        layout=said,
+        ignored=tuple(names),
+    )
+    for i, row in enumerate(grid.rows):
+        for k, j in enumerate(kept_columns):
+            found = csv_files.number_of(row[j], layout.decimal)
+            if found is None:
+                raise InputError(_text_found(table, i, k, grid, names, layout.decimal))
+            values[i, k] = found
+    return table if label is None else _labelled(table, names[label], [row[label] for row in grid.rows], told)
+
+
+def _labelled(table: Table, name: str, labels: Sequence[str], told: bool) -> Table:
+    remarks = (f"column {name!r} labels the rows (--index none makes it a feature)",) if told else ()
+    return replace(table, labels=[printable(label.strip()) for label in labels], labelled_by=name, remarks=remarks)
+
+
+def _decoded(source: Path) -> tuple[str, str]:
+    raw = source.read_bytes()
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return raw.decode("utf-16", errors="replace"), "UTF-16"
+    if b"\0" in raw[:65536]:
+        raise InputError(f"{source}: bytes that are no text were found; is it a spreadsheet or packed? save it as CSV")
+    try:
+        return raw.decode("utf-8-sig"), ""
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", errors="replace"), "Windows-1252"
+
+
+def _first_lines(text: str) -> str:
+    end = text.rfind("\n", 0, csv_files.FAST)
+    return text if end < 0 else text[: end + 1]
+
+
+def _told_label(names: Sequence[str], rows: Sequence[Sequence[str]], left_out: set[int], how: Reading) -> int | None:
+    """The column that labels rows of a file that was read before; or one that would do harm as a feature.
+
+    That is a column without a value twice that is called like a key, or stands first and holds words or counts upwards.
+    """
+    if how.label is not None and how.label in names:
+        return list(names).index(how.label)
+    for j, name in enumerate(names):
+        cells = [row[j] for row in rows]
+        if j in left_out or name in how.features or len(names) == 1 or len(set(cells)) < len(cells):
+            continue
+        if KEY.fullmatch(name) or (j == 0 and (all(map(_is_word, cells)) or _counts(cells))):
+            return j
+    return None
+
+
+def _counts(cells: Sequence[str]) -> bool:
+    """Whether cells are whole numbers that rise from row to row, as only numbers of rows do."""
+    if len(cells) < COUNTED or not all(cell.strip().isdecimal() for cell in cells):
+        return False
+    return all(int(a) < int(b) for a, b in pairwise(cells))
+
+
+def _is_word(cell: str) -> bool:
+    """Whether a cell is a name: "5,000" or "2 kg" want correcting, and a line break is the trace of an open quote."""
+    return cell[:1].isalpha() and "\n" not in cell and csv_files.number_of(cell, ".") is None
+
+
+def _text_found(table: Table, i: int, k: int, grid: csv_files.Grid, names: Sequence[str], decimal: str) -> str:
+    name = table.names[k]
+    cell = grid.rows[i][names.index(name)].strip()
+    texts = [n for n in table.names if _is_text([row[names.index(n)] for row in grid.rows], decimal)]
+    if THOUSANDS.fullmatch(cell):
+        do = "thousands are separated in it: write the number without, in the whole column"
+    elif csv_files.number_of(cell, "," if decimal == "." else ".") is not None:
+        other = "point" if decimal == "." else "comma"
+        do = f"other cells have a decimal {other}: correct the cell, or give --decimal"
+    elif name in texts:
+        flags = " ".join(f"--ignore {text!r}" for text in texts)
+        do = f"it is a column of text: leave it out ({flags}), or label the rows by it (--index {name!r})"
+    else:
+        do = "write a plain number, or leave the cell empty and use --missing drop"
+    return f"{table.where(i, k)}: {printable(cell)[:40]!r} was found where a number is needed; {do}"
+
+
+def _is_text(column: Sequence[str], decimal: str) -> bool:
+    return 2 * sum(csv_files.number_of(cell, decimal) is None for cell in column) > len(column)

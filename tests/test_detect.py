@@ -1,0 +1,408 @@
+"""``convexnovelty detect``: what it prints, writes, keeps and refuses, on real data in files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import OutlierMixin
+from sklearn.datasets import load_breast_cancer
+
+from convexnovelty import estimators, persistence
+from convexnovelty.cli import main
+from convexnovelty.detection import drivers, load_model, methods
+from convexnovelty.estimators import OneClassSVM, SingleClassMPM
+
+RAW = load_breast_cancer(as_frame=True)
+DATA = RAW.data.iloc[:, :8].rename(columns=lambda name: name.removeprefix("mean "))
+BENIGN, MALIGNANT = DATA[RAW.target == 1], DATA[RAW.target == 0]
+TRAIN, NEW = BENIGN.iloc[:200], pd.concat([BENIGN.iloc[200:230], MALIGNANT.iloc[:30]])
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with train.csv and new.csv, in which the command runs."""
+    monkeypatch.chdir(tmp_path)
+    TRAIN.to_csv("train.csv", index=False)
+    NEW.to_csv("new.csv", index=False)
+    return tmp_path
+
+
+def detect(capsys: Any, *arguments: str) -> str:
+    """What the command prints where all is well."""
+    code = main(["detect", *arguments])
+    printed = capsys.readouterr()
+    assert (code, printed.err) == (0, "")
+    return str(printed.out)
+
+
+def refused(capsys: Any, *arguments: str) -> str:
+    """What it says where it refuses."""
+    assert main(["detect", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("convexnovelty: ")
+    assert printed.err.count("\n") == 1
+    return str(printed.err)
+
+
+def line(text: str, word: str) -> str:
+    return next(row for row in text.splitlines() if row.startswith(word))
+
+
+def test_the_methods_are_the_estimators_that_need_no_labels() -> None:
+    kinds = [getattr(estimators, name) for name in estimators.__all__]
+    assert set(methods().values()) == {kind for kind in kinds if issubclass(kind, OutlierMixin)}
+    assert {"single-class-mpm", "one-class-svm", "soft-ball", "mahalanobis-svm"} <= set(methods())
+
+
+def test_one_command_says_all_that_a_newcomer_needs(files: Path, capsys: Any) -> None:
+    text = detect(capsys, "train.csv", "new.csv", "--top", "3")
+    assert "train.csv: 200 rows, 8 columns (comma-separated, decimal point, names in the first row)" in text
+    assert "single-class-mpm, confidence 0.5 (columns in units of their standard deviation)" in line(text, "method")
+    assert "gaussian: it does best" in line(text, "kernel")
+    assert "linear 0." in line(text, "kernel")
+    assert "P(outside) <= 0.5 for every distribution" in line(text, "guarantee")
+    assert "of 200 training rows" in line(text, "training")
+    mean, deviation = TRAIN.mean(), TRAIN.std(ddof=0)
+    estimator = SingleClassMPM().fit((TRAIN - mean) / deviation)
+    count = int((estimator.predict((NEW - mean) / deviation) == -1).sum())
+    assert f"{count} of 60 rows of new.csv ({count / 60:.1%}) are novel" in line(text, "result")
+    table = text.split("\n\n")[1].splitlines()
+    assert table[0].split() == "row score verdict features that drive it nearest ordinary rows of training".split()
+    assert sum(row.startswith("line ") for row in table) == 3
+    assert " sd)" in text
+
+
+@pytest.mark.parametrize("name", sorted(methods()))
+def test_every_method_finds_malignant_rows_and_comes_back_from_a_file(name: str, files: Path, capsys: Any) -> None:
+    first = detect(
+        capsys, "train.csv", "new.csv", "--method", name, "--calibrate", "0.1", "--save", "m.npz", "--out", "a.csv"
+    )
+    assert "P(an ordinary point is called novel) <= 0.0" in line(first, "guarantee")
+    found = pd.read_csv("a.csv")
+    assert found.columns.tolist() == ["line", "score", "verdict"]
+    novel = (found.verdict == "novel").to_numpy()
+    assert (novel == (found.score < 0)).all()
+    assert novel[30:].mean() > novel[:30].mean() + 0.2
+    second = detect(capsys, "new.csv", "--model", "m.npz", "--out", "b.csv")
+    assert "learnt from train.csv (200 rows)" in line(second, "model")
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+    for word in ("method", "kernel", "guarantee", "training", "result", "row", "line"):
+        assert line(first, word) == line(second, word)
+
+
+def test_a_saved_model_is_a_pipeline_for_python(files: Path, capsys: Any) -> None:
+    detect(capsys, "train.csv", "new.csv", "--save", "m.npz", "--out", "scores.csv")
+    model = persistence.load("m.npz")
+    scores = pd.read_csv("scores.csv").score
+    np.testing.assert_allclose(model.decision_function(NEW), scores, rtol=1e-12)
+    assert model.feature_names_in_.tolist() == list(NEW.columns)
+
+
+# Kernels, and why a row is novel.
+
+
+def test_linear_contributions_add_up_to_the_score(files: Path, capsys: Any) -> None:
+    arguments = ("train.csv", "new.csv", "--method", "one-class-svm", "--kernel", "linear")
+    text = detect(capsys, *arguments, "--save", "m.npz", "--outlier-fraction", "0.2")
+    assert "one-class-svm, outlier_fraction 0.2" in line(text, "method")
+    assert "linear: as asked for" in line(text, "kernel")
+    assert "at most the fraction 0.2" in line(text, "guarantee")
+    model = load_model("m.npz")
+    weights = model.detector.score_.normal / model.units
+    row = NEW.to_numpy()[35]
+    parts = (row - model.centre) * weights
+    scores = model.scores(np.vstack([row, model.centre]))
+    assert parts.sum() == pytest.approx(scores[0] - scores[1])
+    reason, nearest = drivers(model, row)
+    assert nearest == ""
+    assert reason.startswith(DATA.columns[int(np.argmin(parts))])
+
+
+def test_the_odd_column_of_a_row_is_named(tmp_path: Path, capsys: Any, rng: np.random.Generator) -> None:
+    ordinary = rng.normal(5.0, 1.0, (80, 4))
+    strange = ordinary[:5].copy()
+    strange[3, 2] += 20.0
+    strange[4, 1] -= 4.9
+    for name, rows in (("t.csv", ordinary), ("n.csv", strange)):
+        pd.DataFrame(rows, columns=list("abcd")).to_csv(tmp_path / name)
+    train, new = str(tmp_path / "t.csv"), str(tmp_path / "n.csv")
+    for method in ("single-class-mpm", "soft-ball", "semi-supervised-detector"):
+        text = detect(capsys, train, new, "--method", method, "--top", "1")
+        [row] = text.split("\n\n")[1].splitlines()[1:2]
+        assert row.startswith("3 (line 5)")
+        assert " novel " in row
+        assert " c 2" in row.replace("  ", " ").split("novel")[1][:6]
+    text = detect(capsys, train, new, "--method", "one-class-svm", "--kernel", "linear", "--top", "1")
+    assert text.split("\n\n")[1].splitlines()[1].startswith("4 (line 6)")
+    assert "novel    b " in text
+
+
+def test_the_choice_of_a_kernel_is_explained(tmp_path: Path, capsys: Any, rng: np.random.Generator) -> None:
+    corner = np.hypot(*rng.standard_normal((2, 100)))[:, None] * [1.0, 1.0] + [[9.0, 9.0]]
+    pd.DataFrame(corner, columns=["a", "b"]).to_csv(tmp_path / "t.csv", index=False)
+    train = str(tmp_path / "t.csv")
+    asked = detect(capsys, train, train, "--kernel", "gaussian")
+    assert line(asked, "kernel") == "kernel     gaussian: as asked for"
+    pd.DataFrame(corner[:10], columns=["a", "b"]).to_csv(tmp_path / "few.csv", index=False)
+    few = detect(capsys, str(tmp_path / "few.csv"), train)
+    assert line(few, "kernel") == "kernel     gaussian: of 10 rows none can be spared to compare kernels"
+    none = detect(capsys, train, train, "--method", "semi-supervised-detector")
+    assert line(none, "kernel").startswith("kernel     none: ")
+
+
+def test_columns_have_equal_say_whatever_their_units(files: Path, capsys: Any) -> None:
+    plain = detect(capsys, "train.csv", "new.csv", "--out", "a.csv")
+    for name, table in (("train2.csv", TRAIN), ("new2.csv", NEW)):
+        (table * [1e-6, 1e6, 1, 1, 1e3, 1, 1, 1]).to_csv(name, index=False)
+    scaled = detect(capsys, "train2.csv", "new2.csv", "--out", "b.csv")
+    np.testing.assert_allclose(pd.read_csv("a.csv").score, pd.read_csv("b.csv").score, atol=1e-6)
+    assert line(plain, "method") == line(scaled, "method")
+    raw = detect(capsys, "train.csv", "new.csv", "--no-units")
+    assert "units" not in line(raw, "method")
+
+
+def test_means_far_from_zero_do_not_hide_what_is_novel(tmp_path: Path, capsys: Any, rng: np.random.Generator) -> None:
+    """Columns about 20, 1000 and 45: their common spread says nothing of how far a row is out."""
+    ordinary = rng.normal([20.0, 1000.0, 45.0], [1.0, 5.0, 4.0], (300, 3))
+    pd.DataFrame(ordinary, columns=list("tph")).to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame([[35.0, 1000.0, 45.0], [20.0, 900.0, 45.0], [20.0, 1000.0, 45.0]], columns=list("tph")).to_csv(
+        tmp_path / "n.csv", index=False
+    )
+    for name in sorted(methods()):
+        arguments = (str(tmp_path / "t.csv"), str(tmp_path / "n.csv"), "--method", name, "--calibrate", "0.05")
+        text = detect(capsys, *arguments, "--out", str(tmp_path / "o.csv"), "--force")
+        assert pd.read_csv(tmp_path / "o.csv").verdict.tolist() == ["novel", "novel", "ordinary"], name
+        assert "t 35 (ordinary " in text
+        assert "p 900 (ordinary " in text
+
+
+def test_calibration_keeps_its_rate_on_rows_never_seen(tmp_path: Path, capsys: Any) -> None:
+    """Over many splits the share of false alarms stays below the bound, although units and kernel are learnt too."""
+    alarms = []
+    for seed in range(30):
+        order = np.random.default_rng(seed).permutation(len(BENIGN))
+        BENIGN.iloc[order[:120]].to_csv(tmp_path / "t.csv", index=False)
+        BENIGN.iloc[order[120:]].to_csv(tmp_path / "n.csv", index=False)
+        arguments = (str(tmp_path / "t.csv"), str(tmp_path / "n.csv"), "--method", "one-class-svm", "--seed", str(seed))
+        text = detect(capsys, *arguments, "--calibrate", "0.1", "--top", "0")
+        alarms.append(float(line(text, "result").split("(")[1].split("%")[0]) / 100)
+    assert np.mean(alarms) <= 0.081 + 3 * np.std(alarms) / np.sqrt(len(alarms))  # 0.081 = 3/37, what 36 rows can keep
+
+
+# Files that are written.
+
+
+def test_every_row_is_written_with_its_label(files: Path, capsys: Any) -> None:
+    NEW.set_axis([f"p{i}" for i in range(60)]).to_csv("named.csv")
+    gappy = NEW.copy()
+    gappy.iloc[3, 2] = np.nan
+    gappy.to_parquet("gappy.parquet")
+    detect(capsys, "train.csv", "named.csv", "--out", "a.parquet")
+    whole = pd.read_parquet("a.parquet")
+    assert whole.label.tolist() == [f"p{i}" for i in range(60)]
+    assert whole.line.tolist() == list(range(2, 62))
+    text = detect(capsys, "train.csv", "gappy.parquet", "--missing", "drop", "--out", "b.csv")
+    assert "gappy.parquet: 1 row with gaps left out" in line(text, "missing")
+    assert " of 59 rows" in line(text, "result")
+    dropped = pd.read_csv("b.csv")
+    assert dropped.verdict[3] == "not judged"
+    assert dropped.score.isna().sum() == 1
+    np.testing.assert_allclose(dropped.score.drop(3), whole.score.drop(3))
+    text = detect(capsys, "train.csv", "gappy.parquet", "--missing", "mean", "--out", "c.csv")
+    assert "gappy.parquet: 1 gap filled with means of the training rows" in line(text, "missing")
+    filled = NEW.copy()
+    filled.iloc[3, 2] = TRAIN.iloc[:, 2].mean()
+    filled.to_csv("filled.csv", index=False)
+    detect(capsys, "train.csv", "filled.csv", "--out", "d.csv")
+    np.testing.assert_allclose(pd.read_csv("c.csv").score, pd.read_csv("d.csv").score, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("ending", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+def test_a_picture_is_drawn(ending: str, start: bytes, files: Path, capsys: Any) -> None:
+    detect(capsys, "train.csv", "new.csv", "--plot", f"scores{ending}")
+    assert Path(f"scores{ending}").read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("flag", ["--out", "--plot", "--save"])
+def test_nothing_is_overwritten_without_force(flag: str, files: Path, capsys: Any) -> None:
+    name = {"--out": "x.csv", "--plot": "x.png", "--save": "x.npz"}[flag]
+    Path(name).write_text("mine")
+    said = refused(capsys, "train.csv", "new.csv", flag, name)
+    assert said == f"convexnovelty: {flag}: {name!r} is there already; give another name, or --force to replace it\n"
+    assert Path(name).read_text() == "mine"
+    detect(capsys, "train.csv", "new.csv", flag, name, "--force")
+    assert Path(name).read_bytes() != b"mine"
+    assert not [path for path in files.iterdir() if "partial" in path.name]
+
+
+# What is refused.
+
+REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
+    "one file": (("train.csv",), "1 file(s) were found; give TRAIN and NEW"),
+    "three files": (("train.csv", "new.csv", "new.csv"), "3 file(s) were found"),
+    "no such file": (("train.csv", "none.csv"), "none.csv: cannot be read (No such file or directory); check the name"),
+    "an unknown method": (
+        ("train.csv", "new.csv", "--method", "x"),
+        "'x' was found; give one of kernel-learning-svm, ",
+    ),
+    "a method with labels": (("train.csv", "new.csv", "--method", "two-class-mpm"), "give one of"),
+    "an option of other methods": (
+        ("train.csv", "new.csv", "--outlier-fraction", "0.1"),
+        "--outlier-fraction: single-class-mpm does not take it; it takes --confidence, --rank, --calibrate",
+    ),
+    "a kernel for a method without": (
+        ("train.csv", "new.csv", "--method", "kernel-learning-svm", "--kernel", "linear"),
+        "--kernel: kernel-learning-svm does not take one",
+    ),
+    "an unknown kernel": (
+        ("train.csv", "new.csv", "--kernel", "rbf"),
+        "'rbf' was found; give linear, gaussian or auto",
+    ),
+    "a confidence above one": (("train.csv", "new.csv", "--confidence", "2"), "confidence: 2 was found"),
+    "too small a rate": (
+        ("train.csv", "new.csv", "--calibrate", "0.001"),
+        "needs at least 999 of them, or a larger rate",
+    ),
+    "an output of another type": (
+        ("train.csv", "new.csv", "--out", "a.txt"),
+        "give a name that ends in .csv, .parquet",
+    ),
+    "a picture of another type": (
+        ("train.csv", "new.csv", "--plot", "a.bmp"),
+        "give a name that ends in .png, .svg, .pdf",
+    ),
+    "an input as output": (("train.csv", "new.csv", "--out", "new.csv", "--force"), "'new.csv' is a file that is read"),
+    "one name for two": (("train.csv", "new.csv", "--out", "a.csv", "--save", "a.csv"), "one name was found twice"),
+    "no folder": (("train.csv", "new.csv", "--out", "none/a.csv"), "there is no folder 'none'; make it first"),
+    "a column that is not there": (
+        ("train.csv", "new.csv", "--ignore", "colour"),
+        "no column is called 'colour'; found",
+    ),
+    "a negative count": (("train.csv", "new.csv", "--top", "-1"), "--top"),
+    "a size of zero": (("train.csv", "new.csv", "--max-mb", "0"), "--max-mb"),
+    "a small limit": (("train.csv", "new.csv", "--max-mb", "0.001"), "train.csv: 0 MB in the file, more than 0.001"),
+    "no model": (("new.csv", "--model", "none.npz"), "none.npz: no such model file"),
+    "a table as model": (("new.csv", "--model", "train.csv"), "train.csv: not a model that can be used"),
+    "a model and a method": (
+        ("new.csv", "--model", "m.npz", "--method", "x"),
+        "--method: the model of --model is learnt",
+    ),
+    "a model and two files": (("train.csv", "new.csv", "--model", "m.npz"), "give NEW alone"),
+    "a separator of two characters": (
+        ("train.csv", "new.csv", "--separator", "::"),
+        "give one character, or one of comma",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_wrong_calls_are_refused_before_any_work(name: str, files: Path, capsys: Any) -> None:
+    arguments, message = REFUSED[name]
+    assert message in refused(capsys, *arguments)
+    assert sorted(path.name for path in files.iterdir()) == ["new.csv", "train.csv"]
+
+
+def test_columns_that_do_not_fit_are_named(files: Path, capsys: Any) -> None:
+    NEW.drop(columns="area").assign(diagnosis=1).to_csv("other.csv", index=False)
+    said = refused(capsys, "train.csv", "other.csv")
+    assert "other.csv: columns are matched by name with train.csv: missing 'area'; extra 'diagnosis' (--ignore" in said
+    detect(capsys, "train.csv", "new.csv", "--save", "m.npz")
+    assert "with train.csv (200 rows): missing 'area'" in refused(capsys, "other.csv", "--model", "m.npz")
+    NEW[NEW.columns[::-1]].assign(diagnosis="M").to_csv("turned.csv", index=False)
+    turned = detect(capsys, "train.csv", "turned.csv", "--ignore", "diagnosis", "--out", "a.csv")
+    assert " of 60 rows" in turned
+    detect(capsys, "train.csv", "new.csv", "--out", "b.csv")
+    np.testing.assert_array_equal(pd.read_csv("a.csv").score, pd.read_csv("b.csv").score)
+
+
+def test_both_files_are_read_alike(files: Path, capsys: Any) -> None:
+    NEW.iloc[:1].assign(radius="big").to_csv("text.csv", index=False)  # in one row alone every word is unique
+    said = refused(capsys, "train.csv", "text.csv")
+    assert "text.csv, line 2, column 'radius': 'big' was found where a number is needed" in said
+    plain = detect(capsys, "train.csv", "new.csv")
+    # Rows that are numbered: the numbers of the training rows rise, those of the new rows do not.
+    TRAIN.to_csv("t.csv", index_label="sample")
+    NEW.iloc[::-1].set_axis([7] * len(NEW)).to_csv("n.csv", index_label="sample")
+    text = detect(capsys, "t.csv", "n.csv", "--save", "m.npz")
+    assert "t.csv: column 'sample' labels the rows (--index none makes it a feature)" in text
+    assert line(text, "result").replace("n.csv", "new.csv") == line(plain, "result")
+    assert "7 (line " in text
+    assert line(detect(capsys, "n.csv", "--model", "m.npz"), "result") == line(text, "result")
+    assert "9 columns" in detect(capsys, "t.csv", "n.csv", "--index", "none")
+
+
+def test_gaps_in_new_rows_are_said_before_learning(files: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    NEW.assign(area=np.nan).to_csv("gaps.csv", index=False)
+
+    def never(*arguments: Any, **keywords: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("convexnovelty.findings.learn", never)
+    said = refused(capsys, "train.csv", "gaps.csv")
+    assert "gaps.csv, line 2, column 'area': a value is missing (60 in 60 rows)" in said
+
+
+def test_models_of_other_making_are_refused(files: Path, capsys: Any) -> None:
+    persistence.save(OneClassSVM().fit(TRAIN), "plain.npz")
+    assert "a model without the notes of detect was found" in refused(capsys, "new.csv", "--model", "plain.npz")
+    detect(capsys, "train.csv", "new.csv", "--save", "m.npz")
+    pipeline, notes = persistence.read("m.npz")
+    for key, value in (("means", np.ones(3)), ("names", ["a"]), ("why", 7), ("ordinary", np.ones((2, 8)))):
+        persistence.save(pipeline, "bad.npz", notes={**notes, key: value}, overwrite=True)
+        assert "bad.npz: " in refused(capsys, "new.csv", "--model", "bad.npz")
+    damaged = bytearray(Path("m.npz").read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    Path("m.npz").write_bytes(damaged)
+    assert "m.npz: not a model that can be used" in refused(capsys, "new.csv", "--model", "m.npz")
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "npz"])
+def test_every_type_of_file_gives_the_same_verdicts(kind: str, files: Path, capsys: Any) -> None:
+    for name, table in (("train", TRAIN), ("new", NEW)):
+        if kind == "parquet":
+            table.to_parquet(f"{name}.parquet", index=False)
+        elif kind == "npz":
+            np.savez(f"{name}.npz", X=table, columns=list(table.columns))
+        else:
+            table.to_csv(f"{name}.{kind}", index=False, sep=";", decimal=",")
+    detect(capsys, f"train.{kind}", f"new.{kind}", "--out", "a.csv")
+    TRAIN.to_csv("t.csv", index=False)
+    NEW.to_csv("n.csv", index=False)
+    detect(capsys, "t.csv", "n.csv", "--out", "b.csv")
+    np.testing.assert_array_equal(pd.read_csv("a.csv").score, pd.read_csv("b.csv").score)
+
+
+def test_a_constant_column_and_two_rows(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,5\n2,5\n3,5\n4,5\n")
+    (tmp_path / "n.csv").write_text("a,b\n2,5\n2,90\n")
+    text = detect(capsys, str(tmp_path / "t.csv"), str(tmp_path / "n.csv"), "--method", "soft-ball")
+    assert "b 90 (ordinary 5, constant in training)" in text
+    (tmp_path / "t.csv").write_text("a,b\n1,5\n")
+    assert "1 row was found; learning needs at least 2" in refused(
+        capsys, str(tmp_path / "t.csv"), str(tmp_path / "n.csv")
+    )
+
+
+def test_the_command_in_a_process_of_its_own(files: Path) -> None:
+    command = [sys.executable, "-m", "convexnovelty.cli", "detect", "train.csv"]
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    done = subprocess.run([*command, "new.csv"], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    done = subprocess.run([*command, "no.csv"], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("convexnovelty: no.csv: cannot be read")
+
+
+def test_other_commands_do_not_import_what_detect_needs() -> None:
+    code = "import sys; from convexnovelty.cli import _parser; _parser(); print([m for m in sys.modules if m in ('pandas', 'sklearn')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

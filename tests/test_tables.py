@@ -1,0 +1,429 @@
+"""Tables from files as people have them: what is read right, and what is refused in which words."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
+
+from convexnovelty import csv_files
+from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.tables import Reading, Table, filled, matched, read_table
+
+DATA = load_breast_cancer(as_frame=True).data
+
+
+def read(folder: Path, content: str | bytes, name: str = "t.csv", **how: Any) -> Table:
+    path = folder / name
+    path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+    return read_table(path, Reading(**how))
+
+
+# How the same three rows of two columns may be written.
+SAME: dict[str, Any] = {
+    "comma": "a,b\n1.5,2\n-3,4e1\n5,6.25\n",
+    "semicolon, decimal comma": "a;b\n1,5;2\n-3;4e1\n5;6,25\n",
+    "semicolon, decimal point": "a;b\n1.5;2\n-3;4e1\n5;6.25\n",
+    "tab, decimal comma": "a\tb\n1,5\t2\n-3\t40\n5\t6,25\n",
+    "bar": "a|b\n1.5|2\n-3|40\n5|6.25\n",
+    "spaces": "   a      b\n 1.5    2\n  -3 40.0\n   5 6.25\n",
+    "spaces after commas": "a, b\n1.5, 2\n-3, 40\n5, 6.25\n",
+    "Windows line ends": "a,b\r\n1.5,2\r\n-3,40\r\n5,6.25\r\n",
+    "old Mac line ends": "a,b\r1.5,2\r-3,40\r5,6.25\r",
+    "byte order mark": "\ufeffa,b\n1.5,2\n-3,40\n5,6.25\n",
+    "UTF-16": "a,b\n1.5,2\n-3,40\n5,6.25\n".encode("utf-16"),
+    "no line end": "a,b\n1.5,2\n-3,40\n5,6.25",
+    "blank lines": "\na,b\n\n1.5,2\n-3,40\n\n\n5,6.25\n\n",
+    "comments first": "# by a machine\n# today\na,b\n1.5,2\n-3,40\n5,6.25\n",
+    "quotes": '"a","b"\n"1.5","2"\n"-3","40"\n"5","6.25"\n',
+    "quotes, decimal comma": '"a","b"\n"1,5","2"\n"-3","40"\n"5","6,25"\n',
+    "separators at line ends": "a,b,\n1.5,2,\n-3,40,\n5,6.25,\n",
+    "lines of separators below": "a;b\n1,5;2\n-3;40\n5;6,25\n;\n;\n",
+    "thousandths": "a;b\n1,500;2,000\n-3;40,000\n5,000;6,25\n",
+    "index without a name": ",a,b\n0,1.5,2\n1,-3,40\n2,5,6.25\n",
+    "index by R": '"a","b"\n"1",1.5,2\n"2",-3,40\n"3",5,6.25\n',
+    "a column of names": "who,a,b\nann,1.5,2\nbob,-3,40\neve,5,6.25\n",
+    "a key": "Customer ID,a,b\n17,1.5,2\n18,-3,40\n20,5,6.25\n",
+    "a column called id": "a,id,b\n1.5,9,2\n-3,8,40\n5,7,6.25\n",
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_same_table_in_many_hands(name: str, tmp_path: Path) -> None:
+    table = read(tmp_path, SAME[name])
+    assert table.names == ["a", "b"]
+    np.testing.assert_array_equal(table.values, [[1.5, 2.0], [-3.0, 40.0], [5.0, 6.25]])
+    assert table.place == "line"
+
+
+@pytest.mark.parametrize(
+    ("name", "places", "label"),
+    [
+        ("comma", [2, 3, 4], "line 2"),
+        ("blank lines", [4, 5, 8], "line 4"),
+        ("comments first", [4, 5, 6], "line 4"),
+        ("index without a name", [2, 3, 4], "0 (line 2)"),
+        ("index by R", [2, 3, 4], "1 (line 2)"),
+        ("a column called id", [2, 3, 4], "9 (line 2)"),
+    ],
+)
+def test_lines_are_those_of_the_file(name: str, places: list[int], label: str, tmp_path: Path) -> None:
+    table = read(tmp_path, SAME[name])
+    assert table.places.tolist() == places
+    assert table.label(0) == label
+
+
+def test_a_line_break_inside_quotes_moves_the_lines_below(tmp_path: Path) -> None:
+    table = read(tmp_path, 'who,a\n"one\ntwo",1\n"three",2\n', index="who")
+    assert table.places.tolist() == [2, 4]
+    assert table.label(0) == "one\N{REPLACEMENT CHARACTER}two (line 2)"
+
+
+HEADERS: dict[str, tuple[str, list[str], int]] = {
+    "numbers alone": ("1,2\n3,4\n", ["column 1", "column 2"], 2),
+    "numbered columns of pandas": ("0,1,2\n5,6,7\n8,9,1\n", ["0", "1", "2"], 2),
+    "numbered columns and an index": (",0,1\n0,6,7\n1,9,1\n", ["0", "1"], 2),
+    "one name": ("x\n1\n2\n", ["x"], 2),
+    "one column with decimal commas": ("x\n1,5\n2,5\n", ["x"], 2),
+    "one column without a name": ("1.5\n2\n", ["column 1"], 2),
+    "a gap in the first of the rows": ("a,b\n,2\n3,4\n", ["a", "b"], 2),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_names_of_columns_are_told(name: str, tmp_path: Path) -> None:
+    text, names, rows = HEADERS[name]
+    table = read(tmp_path, text)
+    assert table.names == names
+    assert len(table.values) == rows
+
+
+def test_names_are_as_given(tmp_path: Path) -> None:
+    assert read(tmp_path, "2019,2020\n1,2\n", header=True).names == ["2019", "2020"]
+    assert len(read(tmp_path, "2019,2020\n1,2\n").values) == 2
+    assert read(tmp_path, "1,2\n3,4\n", header=False).names == ["column 1", "column 2"]
+    assert read(tmp_path, "a;b\n1,234;2\n", decimal=",").values.tolist() == [[1.234, 2.0]]
+    no_names = read(tmp_path, "r1,1,2\nr2,3,4\n", index="column 1")
+    assert (no_names.names, no_names.labels) == (["column 2", "column 3"], ["r1", "r2"])
+
+
+def test_labels_and_columns_left_out(tmp_path: Path) -> None:
+    text = "id,name,a\n1,x,5\n2,y,6\n"
+    table = read(tmp_path, text, index="name", ignore=("id",))
+    assert (table.names, table.labels, table.ignored) == (["a"], ["x", "y"], ("id",))
+    assert read(tmp_path, text, index="none", ignore=("name",)).names == ["id", "a"]
+    assert read(tmp_path, "id,a\n1,5\n1,6\n").names == ["id", "a"]  # not a key: it repeats
+    assert read(tmp_path, text, ignore=("name",)).remarks == (
+        "column 'id' labels the rows (--index none makes it a feature)",
+    )
+
+
+def test_words_for_gaps(tmp_path: Path) -> None:
+    words = ["", "NA", "NaN", "n/a", "#N/A", "null", "NULL", "None", "?", "-", ".", " "]
+    table = read(tmp_path, "a,b\n" + "".join(f"{word},1\n" for word in words) + "2,3\n")
+    assert np.isnan(table.values[:-1, 0]).all()
+    assert table.values[-1].tolist() == [2.0, 3.0]
+
+
+def test_true_and_false_are_one_and_zero(tmp_path: Path) -> None:
+    assert read(tmp_path, "a,b\nTrue,1\nfalse,2\n").values[:, 0].tolist() == [1.0, 0.0]
+
+
+FAULTS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
+    "text in a number's place": (
+        "a,b\n1,2\n3,abc\n",
+        {},
+        "line 3, column 'b': 'abc' was found where a number is needed; write a plain number, or leave the cell empty",
+    ),
+    "text with blank lines above": ("a,b\n\n1,2\n\n3,x y\n4,5\n", {}, "line 5, column 'b': 'x y' was found"),
+    "columns of text": (
+        "who,b,day\nann,2,mo\nbob,3,mo\nann,4,tu\n",
+        {},
+        "line 2, column 'who': 'ann' .* leave it out .--ignore 'who' --ignore 'day'., or .*--index 'who'",
+    ),
+    "another decimal mark": (
+        "a;b\n1,5;2,5\n1,5;2.5\n1,5;3,5\n",
+        {},
+        "line 3, column 'b': '2.5' was found .* other cells have a decimal comma",
+    ),
+    "separated thousands": (
+        "a;b\n1;2\n1.234,5;2\n1;2\n",
+        {},
+        "line 3, column 'a': '1.234,5' .* thousands are separated in it",
+    ),
+    "a unit": ("a,b\n1,2\n1,2 kg\n1,2\n", {}, "line 3, column 'b': '2 kg' was found"),
+    "a date": ("a,b\n1,2\n2020-01-01,2\n1,3\n", {}, "line 3, column 'a': '2020-01-01' was found"),
+    "an infinite value": ("a,b\n1,2\n1,-inf\n", {}, "line 3, column 'b': an infinite value was found"),
+    "a number beyond all": ("a,b\n1,2\n1,1e999\n", {}, "line 3, column 'b': an infinite value was found"),
+    "too many cells": ("a,b\n1,2\n1,2,3\n", {}, "line 3: 3 cells were found where line 1 has 2"),
+    "too few cells": ("a,b\n1,2\n\n1\n", {}, "line 4: 1 cells were found where line 1 has 2"),
+    "a name twice": ("a,b,a\n1,2,3\n", {}, "columns 'a' occur more than once"),
+    "nothing": ("", {}, "no row was found"),
+    "blank lines alone": ("\n\n", {}, "no row was found"),
+    "names alone": ("a,b\n", {}, "no row was found below the names"),
+    "bytes": (b"\x00\x01\x02\x00", {}, "bytes that are no text were found"),
+    "an open quote": ('a,b\n1,"2\n3,4\n', {}, "line 2"),
+    "no such label": ("a,b\n1,2\n", {"index": "who"}, r"no column is called 'who' \(--index\); found are 'a', 'b'"),
+    "all left out": ("a\n1\n", {"ignore": ("a",)}, "no column of numbers is left"),
+    "too large": ("a\n" + "1\n" * 1000, {"max_mb": 0.001}, "more than 0.001; raise --max-mb"),
+    "thousands or a decimal comma": (
+        "a;b\n1,234;2\n5,678;3\n",
+        {},
+        "line 2: '1,234' may have a decimal comma or thousands",
+    ),
+    "thousands throughout": (
+        'a,b\n"1,234.50",2\n"2,345.60",3\n',
+        {},
+        "line 2, column 'a': '1,234.50' .* thousands are separated",
+    ),
+    "units throughout": ("a,b\n2 kg,2\n3 kg,3\n", {}, "line 2, column 'a': '2 kg' was found"),
+    "thousands in quotes": ('a,b\n"1,234",2\n"5,678",3\n', {}, "line 2: '1,234' may have a decimal comma or thousands"),
+    "thousands and points": (
+        'a,b\n"1,234.5",2\n3,4\n',
+        {},
+        "line 2, column 'a': '1,234.5' .* thousands are separated in it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_are_named_with_line_and_column(name: str, tmp_path: Path) -> None:
+    content, how, message = FAULTS[name]
+    with pytest.raises(InputError, match=message) as caught:
+        read(tmp_path, content, **how)
+    assert "t.csv" in str(caught.value)
+
+
+def test_text_of_a_file_cannot_steer_a_terminal(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, "a,b\n1,2\n3,\x1b[31mred\n")
+    assert "\x1b" not in str(caught.value)
+    assert "\x1b" not in read(tmp_path, "a\x1b]0;x\x07,b\n1,2\n").names[0]
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t.csv.gz", "t", "t.json"])
+def test_other_types_are_refused_with_those_that_do(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"give a file of type \.csv, \.tsv, \.txt, \.parquet or \.npz"):
+        read(tmp_path, "a\n1\n", name)
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.csv: cannot be read \(No such file"):
+        read_table(tmp_path / "none.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match=r"folder\.csv: cannot be read"):
+        read_table(tmp_path / "folder.csv")
+
+
+def test_other_encodings_are_read_and_said(tmp_path: Path) -> None:
+    table = read(tmp_path, "Größe;b\n1,5;2\n".encode("cp1252"))
+    assert table.names == ["Größe", "b"]
+    assert table.layout.endswith("Windows-1252")
+
+
+# Large files: pandas reads the same.
+
+
+@pytest.fixture
+def always_fast(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    used: list[bool] = []
+    real = csv_files.fast_values
+
+    def spied(*arguments: Any) -> Any:
+        found = real(*arguments)
+        used.append(found is not None)
+        return found
+
+    monkeypatch.setattr(csv_files, "FAST", 0)
+    monkeypatch.setattr(csv_files, "fast_values", spied)
+    return used
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_pandas_reads_the_same(name: str, tmp_path: Path, always_fast: list[bool], monkeypatch: Any) -> None:
+    fast = read(tmp_path, SAME[name])
+    monkeypatch.setattr(csv_files, "FAST", 10**9)
+    slow = read(tmp_path, SAME[name])
+    np.testing.assert_array_equal(fast.values, slow.values)
+    assert (fast.names, fast.labels, fast.places.tolist()) == (slow.names, slow.labels, slow.places.tolist())
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_pandas_hides_no_fault(name: str, tmp_path: Path, always_fast: list[bool]) -> None:
+    test_faults_are_named_with_line_and_column(name, tmp_path)
+
+
+def test_real_data_by_both_readers(tmp_path: Path, always_fast: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    for decimal, separator in (".,", ",;"):
+        DATA.to_csv(tmp_path / "t.csv", sep=separator, decimal=decimal)
+        fast = read_table(tmp_path / "t.csv")
+        assert always_fast == [True]
+        always_fast.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(csv_files, "FAST", 10**9)
+            slow = read_table(tmp_path / "t.csv")
+        np.testing.assert_array_equal(fast.values, DATA.to_numpy())
+        np.testing.assert_array_equal(slow.values, DATA.to_numpy())
+        assert fast.names == slow.names == list(DATA.columns)
+        assert fast.labels == slow.labels == [str(i) for i in DATA.index]
+
+
+@given(
+    rows=st.lists(
+        st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3), min_size=1, max_size=9
+    ),
+    style=st.sampled_from([(",", "."), (";", ","), (";", "."), ("\t", ","), ("|", "."), (" ", ".")]),
+)
+def test_every_number_comes_back_as_it_was(
+    rows: list[list[float]], style: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    separator, decimal = style
+    path = tmp_path_factory.getbasetemp() / "numbers.csv"
+    lines = [separator.join(repr(x).replace(".", decimal) for x in row) for row in rows]
+    path.write_text("\n".join([separator.join("abc"), *lines]) + "\n")
+    np.testing.assert_array_equal(read_table(path).values, rows)
+
+
+# NPZ and Parquet.
+
+
+def test_npz_with_names(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", X=np.arange(6).reshape(3, 2), columns=["a", "b"], y=np.ones(3))
+    table = read_table(tmp_path / "t.npz")
+    assert (table.names, table.values.tolist(), table.label(2)) == (["a", "b"], [[0, 1], [2, 3], [4, 5]], "row 3")
+    np.savez_compressed(tmp_path / "u.npz", one=np.ones((2, 2), dtype=bool))
+    assert read_table(tmp_path / "u.npz").names == ["column 1", "column 2"]
+    np.savez(tmp_path / "v.npz", p=np.ones((2, 2)), q=np.zeros((2, 1), dtype=np.float32))
+    assert read_table(tmp_path / "v.npz", Reading(array="q")).values.tolist() == [[0.0], [0.0]]
+    with pytest.raises(
+        InputError, match=r"several arrays or none fit; found are p \(2, 2\), q \(2, 1\); name one with --array"
+    ):
+        read_table(tmp_path / "v.npz")
+    with pytest.raises(InputError, match="no array of two dimensions is called 'z'"):
+        read_table(tmp_path / "v.npz", Reading(array="z"))
+
+
+class Trap:
+    def __reduce__(self) -> Any:
+        return (sys.exit, ("a pickle was run",))
+
+
+def test_npz_runs_no_pickle(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", X=np.array([[Trap()]], dtype=object))
+    with pytest.raises(InputError, match="several arrays or none fit; found are none"):
+        read_table(tmp_path / "t.npz")
+    with pytest.raises(InputError, match="array 'X' cannot be read"):
+        read_table(tmp_path / "t.npz", Reading(array="X"))
+
+
+@pytest.mark.parametrize("name", ["t.npz", "t.parquet"])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", b"PAR1 PAR1", b"a,b\n1,2\n"])
+def test_broken_binary_files(name: str, content: bytes, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=rf"{name}: is no"):
+        read(tmp_path, content, name)
+
+
+def test_unpacked_size_counts(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "t.npz", X=np.zeros((1000, 1000)))
+    pd.DataFrame(np.zeros((100_000, 10))).rename(columns=str).to_parquet(tmp_path / "t.parquet")
+    for name in ("t.npz", "t.parquet"):
+        assert (tmp_path / name).stat().st_size < 2**20
+        with pytest.raises(InputError, match="MB when unpacked, more than 2; raise --max-mb"):
+            read_table(tmp_path / name, Reading(max_mb=2))
+
+
+def test_npz_values_that_are_no_numbers(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", X=np.array([["1", "b"]]))
+    with pytest.raises(InputError, match=r"row 1, column 'column 1': '1' was found where a number is needed"):
+        read_table(tmp_path / "t.npz")
+    np.savez(tmp_path / "t.npz", X=np.array([[1.0], [np.inf]]))
+    with pytest.raises(InputError, match=r"row 2, column 'column 1': an infinite value"):
+        read_table(tmp_path / "t.npz")
+    np.savez(tmp_path / "t.npz", X=np.ones((0, 3)))
+    with pytest.raises(InputError, match="no row was found"):
+        read_table(tmp_path / "t.npz")
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
+        archive.writestr("../X.npy", "x")
+    with pytest.raises(InputError, match=r"t\.npz"):
+        read_table(tmp_path / "t.npz")
+
+
+def test_parquet_with_gaps_types_and_an_index(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "i": pd.array([1, None, 3], dtype="Int64"),
+            "f": np.array([1.5, np.nan, 2.5], dtype=np.float32),
+            "b": [True, False, True],
+            "o": np.array([1, None, 2], dtype=object),
+        },
+        index=["x", "y", "z"],
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet")
+    assert table.names == ["i", "f", "b", "o"]
+    np.testing.assert_array_equal(table.values, [[1, 1.5, 1, 1], [np.nan, np.nan, 0, np.nan], [3, 2.5, 1, 2]])
+    assert table.label(1) == "y (row 2)"
+
+
+@pytest.mark.parametrize(
+    ("column", "found"),
+    [(["1", "2"], "'1'"), (pd.to_datetime(["2020-01-01", "2020-01-02"]), "'2020-01-01"), ([[1, 2], [3]], r"'\[1")],
+    ids=["text", "dates", "lists"],
+)
+def test_parquet_columns_that_are_no_numbers(column: Any, found: str, tmp_path: Path) -> None:
+    pd.DataFrame({"a": [1.0, 2.0], "c": column}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(
+        InputError, match=rf"row 1, column 'c': {found}.* was found where a number is needed.*--ignore 'c'"
+    ):
+        read_table(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet", Reading(ignore=("c",))).names == ["a"]
+
+
+def test_without_pandas_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ConvexNoveltyError, match=r'pandas is not installed; run: .* "convexnovelty\[detect\]"'):
+        read(tmp_path, "a\n1\n")
+    np.savez(tmp_path / "t.npz", X=np.ones((2, 2)))
+    assert read_table(tmp_path / "t.npz").values.shape == (2, 2)
+    monkeypatch.undo()
+    DATA.to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(ConvexNoveltyError, match=r"pyarrow is not installed"):
+        read_table(tmp_path / "t.parquet")
+
+
+# Columns by name, and gaps.
+
+
+def test_columns_are_matched_by_name(tmp_path: Path) -> None:
+    table = read(tmp_path, "b,a\n1,2\n")
+    assert matched(table, ["a", "b"], "train.csv").values.tolist() == [[2.0, 1.0]]
+    with pytest.raises(
+        InputError, match=r"matched by name with train\.csv: missing 'c'; extra 'b' \(--ignore leaves out\)"
+    ):
+        matched(table, ["a", "c"], "train.csv")
+
+
+def test_gaps(tmp_path: Path) -> None:
+    table = read(tmp_path, "a,b\n1,2\n,\n3,NA\n5,6\n")
+    with pytest.raises(
+        InputError, match=r"line 3, column 'a': a value is missing \(3 in 2 rows\); .*--missing drop or --mis"
+    ):
+        filled(table, "error")
+    dropped, kept = filled(table, "drop")
+    assert dropped.values.tolist() == [[1, 2], [5, 6]]
+    assert (dropped.places.tolist(), kept.tolist()) == ([2, 5], [True, False, False, True])
+    assert filled(table, "mean")[0].values.tolist() == [[1, 2], [3, 4], [3, 4], [5, 6]]
+    assert filled(table, "mean", np.array([7.0, 8.0]))[0].values.tolist() == [[1, 2], [7, 8], [3, 8], [5, 6]]
+    with pytest.raises(InputError, match="column 'b' is empty and has no mean"):
+        filled(read(tmp_path, "a,b\n1,\n2,\n"), "mean")
+    with pytest.raises(InputError, match="every row has a gap"):
+        filled(read(tmp_path, "a,b\n1,\n2,\n"), "drop")
