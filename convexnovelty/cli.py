@@ -230,6 +230,9 @@ def _detect(arguments: argparse.Namespace) -> int:
 
     try:
         findings = run(arguments, _progress())
+    except KeyboardInterrupt:
+        print("convexnovelty: stopped", file=sys.stderr)
+        return 130
     finally:
         if sys.stderr.isatty():
             print("\r\033[K", end="", file=sys.stderr)

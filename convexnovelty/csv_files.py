@@ -170,8 +170,8 @@ def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
             begun, line = line, reader.line_num + 1
             if not row or (len(row) == 1 and not row[0].strip()):
                 continue
-            if not started and row[0].lstrip().startswith("#"):
-                continue
+            if not started and row[0].lstrip().lower().startswith(("#", "sep=")):
+                continue  # a comment, or the line by which spreadsheets tell one another the separator
             started = True
             yield begun, row
     except csv.Error as error:
@@ -234,7 +234,7 @@ def fast_values(
     text: str, layout: Layout, width: int, labels: Sequence[int]
 ) -> tuple[Array, dict[int, list[str]], Any] | None:
     """The numbers of a large file by pandas, with labels of rows and lines; None where only the slow reader will do."""
-    if len(text) < FAST or '"' in text or layout.separator == " " or text.lstrip().startswith("#"):
+    if len(text) < FAST or '"' in text or layout.separator == " " or text.lstrip().lower().startswith(("#", "sep=")):
         return None
     import pandas as pd
 

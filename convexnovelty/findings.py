@@ -14,10 +14,12 @@ from convexnovelty import persistence
 from convexnovelty.detect_arguments import check, reading_of, request_of
 from convexnovelty.detection import Model, drivers, learn, load_model, save_model
 from convexnovelty.errors import InputError
-from convexnovelty.tables import Reading, Table, filled, listed, matched, needed, read_table
+from convexnovelty.tables import Reading, Table, filled, listed, matched, needed, printable, read_table
 from convexnovelty.validation import Array
 
 __all__ = ["Findings", "run"]
+
+LONGEST = 2000  # characters of a line; text of a model file is shown without what would steer a terminal
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Findings:
         with console.capture() as captured:
             for word, said in [*self.remarks, *self._summary()]:
                 line = Text(f"{word:<11}", style="bold")
-                line.append(said, style="not bold")
+                line.append(printable(said, LONGEST), style="not bold")
                 console.print(line, soft_wrap=True)
             if top and self.judged:
                 console.print()
@@ -91,8 +93,9 @@ class Findings:
             grid.add_column("nearest ordinary rows of training", overflow="fold", ratio=1)
         for i, (reason, nearest) in zip(rows, reasons, strict=True):
             verdict = Text("novel", style="red") if self.novel[i] else Text("ordinary", style="green")
-            cells = [Text(self.table.label(int(i))), Text(f"{self.scores[i]:.4g}"), verdict, Text(reason)]
-            grid.add_row(*cells, *([Text(nearest)] if near else []))
+            texts = [Text(printable(text, LONGEST)) for text in (reason, nearest)]
+            cells = [Text(self.table.label(int(i))), Text(f"{self.scores[i]:.4g}"), verdict]
+            grid.add_row(*cells, *(texts if near else texts[:1]))
         return grid
 
     def write(self, path: Path, *, overwrite: bool = False) -> None:

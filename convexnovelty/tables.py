@@ -225,6 +225,6 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
-def printable(text: str) -> str:
+def printable(text: str, longest: int = 200) -> str:
     """Text from a file as it may be shown: no control characters, which would steer a terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)[:200]
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)[:longest]

@@ -358,6 +358,8 @@ def test_models_of_other_making_are_refused(files: Path, capsys: Any) -> None:
     for key, value in (("means", np.ones(3)), ("names", ["a"]), ("why", 7), ("ordinary", np.ones((2, 8)))):
         persistence.save(pipeline, "bad.npz", notes={**notes, key: value}, overwrite=True)
         assert "bad.npz: " in refused(capsys, "new.csv", "--model", "bad.npz")
+    persistence.save(pipeline, "bad.npz", notes={**notes, "why": "\x1b]0;evil\x07"}, overwrite=True)
+    assert "\x1b" not in detect(capsys, "new.csv", "--model", "bad.npz")
     damaged = bytearray(Path("m.npz").read_bytes())
     damaged[len(damaged) // 2] ^= 1
     Path("m.npz").write_bytes(damaged)
@@ -389,6 +391,16 @@ def test_a_constant_column_and_two_rows(tmp_path: Path, capsys: Any) -> None:
     assert "1 row was found; learning needs at least 2" in refused(
         capsys, str(tmp_path / "t.csv"), str(tmp_path / "n.csv")
     )
+
+
+def test_an_interrupted_run_leaves_no_file(files: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: Any, **keywords: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", interrupted)
+    assert main(["detect", "train.csv", "new.csv", "--out", "a.csv"]) == 130
+    assert capsys.readouterr().err == "convexnovelty: stopped\n"
+    assert sorted(path.name for path in files.iterdir()) == ["new.csv", "train.csv"]
 
 
 def test_the_command_in_a_process_of_its_own(files: Path) -> None:

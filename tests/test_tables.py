@@ -43,6 +43,7 @@ SAME: dict[str, Any] = {
     "no line end": "a,b\n1.5,2\n-3,40\n5,6.25",
     "blank lines": "\na,b\n\n1.5,2\n-3,40\n\n\n5,6.25\n\n",
     "comments first": "# by a machine\n# today\na,b\n1.5,2\n-3,40\n5,6.25\n",
+    "a separator announced": "sep=;\r\na;b\r\n1,5;2\r\n-3;40\r\n5;6,25\r\n",
     "quotes": '"a","b"\n"1.5","2"\n"-3","40"\n"5","6.25"\n',
     "quotes, decimal comma": '"a","b"\n"1,5","2"\n"-3","40"\n"5","6,25"\n',
     "separators at line ends": "a,b,\n1.5,2,\n-3,40,\n5,6.25,\n",
