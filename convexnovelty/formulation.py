@@ -279,15 +279,27 @@ class Formulation:
         self.__dict__.update(self.recipe.factory(**arguments).__dict__)
         self.compilations = count
 
-    def path(self, **numbers: Iterable[Any]) -> list[Solution]:
-        """Solutions along a path of one number, for example ``path(confidence=[0.8, 0.9])``, compiled once.
+    def path(self, *, progress: Callable[[str], None] | None = None, **numbers: Iterable[Any]) -> list[Solution]:
+        """Solutions along a path of one number, for example ``path(radius=[0.0, 0.1, 0.2])``, compiled once.
 
         Several names are walked together, like ``zip``.
+
+        Parameters
+        ----------
+        progress : called after each solve with a line that says how far the path is, for example ``print``.
+        numbers : the values of each number, by the name that :meth:`set` takes.
         """
-        names = list(numbers)
-        return [
-            self.set(**dict(zip(names, point, strict=True))).solve() for point in zip(*numbers.values(), strict=True)
-        ]
+        points = list(zip(*numbers.values(), strict=True))
+        found = []
+        for count, point in enumerate(points, 1):
+            solution = self.set(**dict(zip(numbers, point, strict=True))).solve()
+            found.append(solution)
+            if progress is not None:
+                place = ", ".join(f"{name} = {value:.6g}" for name, value in zip(numbers, point, strict=True))
+                progress(
+                    f"{count} of {len(points)}: {place}, objective {solution.objective:.8g}, {solution.time:.2g} s"
+                )
+        return found
 
     def subject_to(self, *constraints: Any) -> Formulation:
         """A new formulation with further constraints.

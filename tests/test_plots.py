@@ -197,6 +197,19 @@ def test_the_price_is_the_optimum_and_leaves_the_problem_alone():
     )
 
 
+def test_the_price_in_guarantees_is_the_bound_of_each_solution():
+    apart = cn.Moments(MOMENTS.mean + np.array([6.0, -4.0]), MOMENTS.covariance)
+    problem = cn.two_class_mpm(MOMENTS, apart, FrobeniusBall(0.1))
+    radii = np.array([0.0, 0.2, 0.4])
+    ax = plots.price_of_robustness(problem, guarantee=True, radius=radii)
+    bounds = [cn.two_class_mpm(MOMENTS, apart, FrobeniusBall(r)).solve().guarantee.bound for r in radii]
+    assert ax.lines[0].get_ydata() == pytest.approx(bounds, rel=1e-6)
+    assert bounds[0] < bounds[1] < bounds[2] < 1 and ax.get_ylabel() == "guaranteed bound"
+    bare = cn.Formulation(problem.problem, {}, tunables=problem._tunables)
+    with pytest.raises(errors.InputError, match="gives none"):
+        plots.price_of_robustness(bare, guarantee=True, radius=[0.1])
+
+
 def test_the_price_ends_where_nothing_is_feasible():
     problem = cn.single_class_mpm(MOMENTS, 0.5, MeanEllipsoid(0.0))
     ax = plots.price_of_robustness(problem, radius=[0.0, 1.0, 50.0])

@@ -10,7 +10,9 @@ import pytest
 import set_laws as laws
 
 import convexnovelty as cn
+from convexnovelty import derivation
 from convexnovelty import uncertainty as sets
+from convexnovelty.declare import call
 from convexnovelty.errors import InputError
 
 
@@ -218,3 +220,70 @@ def test_a_square_below_a_small_bound_keeps_its_digits(radius):
     member = SmallSquare(radius).centred(nominal)
     shift = sets.evaluate_support(member, a) - nominal.mean @ a
     assert shift == pytest.approx(radius * np.linalg.norm(a), rel=1e-6)
+
+
+# -- in every method, with no other code ------------------------------------------------------------------------------
+
+
+class SpectralBox(sets.CovarianceSet):
+    """All variances of the members, along whatever axis, between two multiples of the identity around the trace."""
+
+    def membership(self, S):
+        level = np.trace(self.center) / self.dimension
+        return [S >> 0.2 * level * np.eye(self.dimension), S << (3 + self.radius) * level * np.eye(self.dimension)]
+
+
+class DriftingMean(sets.MeanSet):
+    """Means that drift along one known direction only: a segment, which has no inside."""
+
+    def membership(self, m):
+        return [m == self.center + self.radius * cp.Variable(bounds=[-1, 1]) * np.linspace(-1, 1, self.dimension)]
+
+
+class Entropic(sets.CovarianceSet):
+    """Covariances whose log-determinant is not far below that of the nominal one, with its trace."""
+
+    def membership(self, S):
+        here = np.linalg.slogdet(self.center)[1]
+        return [cp.log_det(S) >= here - self.radius, cp.trace(S) == np.trace(self.center)]
+
+
+class Shared(sets.MomentSet):
+    """A joint budget: what the mean uses up of it is not there for the covariance."""
+
+    def membership(self, m, S):
+        m0, S0 = self.center
+        return [cp.sum_squares(m - m0) + cp.norm(S - S0, "nuc") <= self.radius**2]
+
+
+class Capped(sets.PointSet):
+    """Displacements of a bounded sum, each of which is bounded from one side."""
+
+    def membership(self, u):
+        return [cp.abs(cp.sum(u - self.center)) <= self.radius / 2, u <= self.center + self.radius, cp.norm(u) <= 1]
+
+
+WHEREVER = [Mine(0.2), TraceBand(0.2), SpectralBox(0.4), Entropic(0.3), Asymmetric(0.3, 0.1), DriftingMean(0.2),
+            MeanByWorstCovariance(0.05), Correlated(0.05), Shared(0.3), LogBall(0.3), Capped(0.2)]  # fmt: skip
+FAMILIES = {"covariance": ("covariance",), "moments": ("mean", "covariance", "moments"), "points": ("points",)}
+TAKERS = [method for method in derivation.methods().values() if method.takes is not None]
+
+
+@pytest.mark.parametrize(
+    ("method", "recipe"),
+    [
+        pytest.param(method, recipe, id=f"{method.name}-{type(recipe).__name__}")
+        for method in TAKERS
+        for recipe in WHEREVER
+        if recipe.family in FAMILIES[method.takes]
+    ],
+)
+def test_membership_alone_serves_every_method(method, recipe):
+    """The program that the factory makes of it agrees with cutting planes against the membership."""
+    arguments = method.instance_around(recipe).arguments
+    found = call(getattr(cn, method.name), arguments).solve()
+    planes = call(method.nodes["semi_infinite"].function, arguments)
+    name = "kappa" if "kappa" in found.values else None
+    values = [s.values[name] if name else s.objective for s in (found, planes)]
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+    assert found.residuals.worst < 1e-6
