@@ -95,6 +95,9 @@ def check(arguments: argparse.Namespace, files: list[Path]) -> None:
     from convexnovelty.validation import integer, positive
 
     integer(arguments.top, "--top", 0)
+    integer(arguments.seed, "--seed", 0)
+    if arguments.seed >= 2**32:
+        raise InputError(f"--seed: {arguments.seed} was found; give a whole number below 2^32")
     positive(arguments.max_mb, "--max-mb")
     for flag, endings in (("out", RECORDS), ("plot", PICTURES), ("save", None)):
         name = getattr(arguments, flag)

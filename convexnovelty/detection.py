@@ -19,15 +19,16 @@ import numpy as np
 
 from convexnovelty import persistence
 from convexnovelty.errors import InputError
+from convexnovelty.explanation import column_weights
 from convexnovelty.kernel_choice import chosen_kernel
 from convexnovelty.tables import Table, listed
 from convexnovelty.validation import Array
 
-__all__ = ["Model", "Request", "drivers", "learn", "load_model", "methods", "save_model"]
+__all__ = ["Model", "Request", "learn", "load_model", "methods", "save_model"]
 
 LARGE = 2000  # rows above which a method that factors the Gram matrix gets a cut basis
 CUT = 500
-LEAST = 0.2  # of the largest share, what a column needs to be named beside it
+BEYOND = 1e100  # units from the mean, whose squares are no numbers any more
 KEPT = 5000  # ordinary rows that are kept to be shown beside novel ones
 
 
@@ -85,8 +86,14 @@ class Model:
         return np.asarray(scaler.mean_ if scaler.with_mean else np.zeros(len(self.names)))
 
     def scores(self, values: Array) -> Array:
-        """Decision values of rows of shape (m, p): negative for novel ones."""
-        return np.asarray(self.detector.decision_function((values - self.shift) / self.units))
+        """Decision values of rows of shape (m, p): negative for novel ones, not finite for rows beyond all numbers."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # who calls looks for what is not finite
+            rows = (values - self.shift) / self.units
+            finite = (np.abs(rows) < BEYOND).all(axis=1)
+            found = np.full(len(rows), np.nan)
+            if finite.any():
+                found[finite] = self.detector.decision_function(rows[finite])
+        return found
 
 
 def methods() -> dict[str, type[Any]]:
@@ -110,6 +117,8 @@ def learn(table: Table, request: Request, *, means: Array, progress: Callable[[s
     Raises InputError for an unknown method and for an option that the method does not take, with those that it takes.
     """
     from sklearn.pipeline import Pipeline
+
+    from convexnovelty.novelty_scores import column_units
 
     say = progress or (lambda text: None)
     values, kinds = table.values, methods()
@@ -138,10 +147,10 @@ def learn(table: Table, request: Request, *, means: Array, progress: Callable[[s
     detector = pipeline.steps[1][1].fit(rows)
     inside = np.asarray(detector.decision_function(rows))
     scaler.feature_names_in_ = np.array(table.names, dtype=object)  # only now: arrays without names were seen above
-    kept = np.flatnonzero(inside >= 0) if _weights(detector) is None else np.zeros(0, dtype=int)
+    kept = np.flatnonzero(inside >= 0) if column_weights(detector) is None else np.zeros(0, dtype=int)
     kept = kept[np.unique(np.linspace(0, kept.size - 1, min(kept.size, KEPT)).astype(int))] if kept.size else kept
     shown = {key: value for key, value in options.items() if key not in ("kernel", "random_state")}
-    spread = values.std(axis=0)
+    constant = np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)
     return Model(
         pipeline,
         list(table.names),
@@ -153,7 +162,7 @@ def learn(table: Table, request: Request, *, means: Array, progress: Callable[[s
         table.labelled_by,
         means,
         values.mean(axis=0),
-        np.where(spread <= 1e-12 * np.abs(values).max(axis=0), 0.0, spread),
+        np.where(constant, 0.0, column_units(values)),
         inside,
         values[kept],
         [table.label(int(i)) for i in kept],
@@ -161,13 +170,18 @@ def learn(table: Table, request: Request, *, means: Array, progress: Callable[[s
 
 
 def _scaler(table: Table, values: Array, units: bool) -> Any:
+    """A StandardScaler whose units do not overflow, and for a constant column are its size."""
     from sklearn.preprocessing import StandardScaler
 
-    scaler = StandardScaler(with_std=units).fit(values)
-    scale = np.ones(values.shape[1]) if scaler.scale_ is None else scaler.scale_
-    for j in np.flatnonzero(~(np.isfinite(scale) & (scale > 0) & np.isfinite(scaler.mean_))):
+    from convexnovelty.novelty_scores import column_units
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale, mean = column_units(values), values.mean(axis=0)
+    for j in np.flatnonzero(~(np.isfinite(scale) & np.isfinite(mean))):
         raise InputError(f"{table.file}, column {table.names[j]!r}: its values are too large; give it another unit")
-    scaler.scale_, scaler.with_std = scale, True
+    scaler = StandardScaler()
+    scaler.mean_, scaler.scale_ = mean, scale if units else np.ones_like(scale)
+    scaler.n_samples_seen_, scaler.n_features_in_ = len(values), values.shape[1]
     return scaler
 
 
@@ -193,48 +207,6 @@ def _main(detector: Any) -> dict[str, Any]:
     taken = detector.get_params()
     names = ("confidence", "outlier_fraction", "false_positive_rate")
     return {key: taken[key] for key in names if taken.get(key) is not None}
-
-
-def _weights(detector: Any) -> tuple[str, Array] | None:
-    """The normal of a plane, or the centre of a ball, in the space of the columns; None for other scores."""
-    score = getattr(detector, "score_", None)
-    normal = getattr(score, "normal", None)
-    if normal is not None:
-        return "plane", np.asarray(normal)
-    centre = getattr(getattr(score, "inner", None), "normal", None)
-    return None if centre is None else ("ball", np.asarray(centre))
-
-
-def drivers(model: Model, row: Array, count: int = 3) -> tuple[str, str]:
-    """Which columns make a row novel, and the ordinary training rows nearest to it where there are no weights.
-
-    With a plane, columns are ordered by what they take from the score compared with the mean row, (x - mean) w; with a
-    ball in the columns' own space by their share of the squared distance to its centre; otherwise by how far, in
-    standard deviations, the row is from the nearest ordinary row of the training table.
-    """
-    weights, near, against = _weights(model.detector), "", model.centre
-    if weights is not None and weights[0] == "plane":
-        share = -(row - model.centre) / model.units * weights[1]
-    elif weights is not None:
-        against = weights[1] * model.units + model.shift
-        share = ((row - against) / model.units) ** 2
-    elif len(model.ordinary):
-        distances = np.linalg.norm((model.ordinary - row) / model.units, axis=1)
-        nearest = np.argsort(distances, kind="stable")[:3]
-        near = ", ".join(model.ordinary_labels[i] for i in nearest)
-        against = model.ordinary[nearest[0]]
-        share = np.abs(row - against) / model.units
-    else:
-        share = np.abs(row - model.centre) / model.units
-    least = max(share.max() * LEAST, 0.0)
-    chosen = [j for j in np.argsort(-share, kind="stable")[:count] if share[j] > least]
-    reason = "; ".join(_driver(model, row, against, int(j)) for j in chosen)
-    return reason or ("equal to an ordinary row" if near else "no column"), near
-
-
-def _driver(model: Model, row: Array, against: Array, j: int) -> str:
-    away = f"{(row[j] - against[j]) / model.spread[j]:+.1f} sd" if model.spread[j] > 0 else "constant in training"
-    return f"{model.names[j]} {row[j]:.4g} (ordinary {against[j]:.4g}, {away})"
 
 
 def save_model(model: Model, path: str | Path, *, overwrite: bool = False) -> None:

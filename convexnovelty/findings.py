@@ -12,8 +12,9 @@ import numpy as np
 
 from convexnovelty import persistence
 from convexnovelty.detect_arguments import check, reading_of, request_of
-from convexnovelty.detection import Model, drivers, learn, load_model, save_model
+from convexnovelty.detection import Model, learn, load_model, save_model
 from convexnovelty.errors import InputError
+from convexnovelty.explanation import drivers
 from convexnovelty.tables import Reading, Table, filled, listed, matched, needed, printable, read_table
 from convexnovelty.validation import Array
 
@@ -164,6 +165,8 @@ def run(arguments: argparse.Namespace, progress: Callable[[str], None] | None = 
     say(f"judging {len(judged.values)} rows")
     scores = np.full(len(new.values), np.nan)
     scores[kept] = model.scores(judged.values)
+    for i in np.flatnonzero(kept & ~np.isfinite(scores))[:1]:
+        raise InputError(f"{new.where(i)}: too far from the training rows for a score; look for a slip in its numbers")
     full = new if len(judged.values) < len(new.values) else judged
     findings = Findings(model, full, scores, tuple(remarks))
     if arguments.save:

@@ -16,8 +16,9 @@ from sklearn.datasets import load_breast_cancer
 
 from convexnovelty import estimators, persistence
 from convexnovelty.cli import main
-from convexnovelty.detection import drivers, load_model, methods
+from convexnovelty.detection import load_model, methods
 from convexnovelty.estimators import OneClassSVM, SingleClassMPM
+from convexnovelty.explanation import drivers
 
 RAW = load_breast_cancer(as_frame=True)
 DATA = RAW.data.iloc[:, :8].rename(columns=lambda name: name.removeprefix("mean "))
@@ -66,7 +67,7 @@ def test_one_command_says_all_that_a_newcomer_needs(files: Path, capsys: Any) ->
     text = detect(capsys, "train.csv", "new.csv", "--top", "3")
     assert "train.csv: 200 rows, 8 columns (comma-separated, decimal point, names in the first row)" in text
     assert "single-class-mpm, confidence 0.5 (columns in units of their standard deviation)" in line(text, "method")
-    assert "gaussian: it does best" in line(text, "kernel")
+    assert "gaussian: it scores more often an ordinary row" in line(text, "kernel")
     assert "linear 0." in line(text, "kernel")
     assert "P(outside) <= 0.5 for every distribution" in line(text, "guarantee")
     assert "of 200 training rows" in line(text, "training")
@@ -287,6 +288,8 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
         "no column is called 'colour'; found",
     ),
     "a negative count": (("train.csv", "new.csv", "--top", "-1"), "--top"),
+    "a negative seed": (("train.csv", "new.csv", "--seed", "-1"), "--seed: -1 was found"),
+    "a seed too large": (("train.csv", "new.csv", "--seed", "4294967296"), "give a whole number below 2^32"),
     "a size of zero": (("train.csv", "new.csv", "--max-mb", "0"), "--max-mb"),
     "a small limit": (("train.csv", "new.csv", "--max-mb", "0.001"), "train.csv: 0 MB in the file, more than 0.001"),
     "no model": (("new.csv", "--model", "none.npz"), "none.npz: no such model file"),
@@ -380,6 +383,33 @@ def test_every_type_of_file_gives_the_same_verdicts(kind: str, files: Path, caps
     NEW.to_csv("n.csv", index=False)
     detect(capsys, "t.csv", "n.csv", "--out", "b.csv")
     np.testing.assert_array_equal(pd.read_csv("a.csv").score, pd.read_csv("b.csv").score)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-150, 1e150, 1e300])
+def test_units_beyond_squares_make_no_difference(unit: float, files: Path, capsys: Any, recwarn: Any) -> None:
+    detect(capsys, "train.csv", "new.csv", "--out", "a.csv")
+    for name, table in (("t.csv", TRAIN), ("n.csv", NEW)):
+        table.assign(area=table.area / 1000 * unit).to_csv(name, index=False)
+    text = detect(capsys, "t.csv", "n.csv", "--out", "b.csv")
+    np.testing.assert_allclose(pd.read_csv("a.csv").score, pd.read_csv("b.csv").score, atol=1e-6)
+    assert max(map(len, text.splitlines())) < 200
+    assert not [warning for warning in recwarn if issubclass(warning.category, RuntimeWarning)]
+
+
+def test_a_row_beyond_all_numbers_gets_no_silent_verdict(files: Path, capsys: Any) -> None:
+    NEW.assign(area=[1e308] + [500.0] * 59).to_csv("far.csv", index=False)
+    TRAIN.assign(area=TRAIN.area * 1e-200).to_csv("small.csv", index=False)
+    said = refused(capsys, "small.csv", "far.csv")
+    assert "far.csv, line 2: too far from the training rows for a score" in said
+
+
+def test_equal_rows_make_everything_else_novel(files: Path, capsys: Any) -> None:
+    pd.concat([TRAIN.iloc[:1]] * 30).to_csv("equal.csv", index=False)
+    pd.concat([TRAIN.iloc[:1], NEW.iloc[:3]]).to_csv("n.csv", index=False)
+    text = detect(capsys, "equal.csv", "n.csv", "--out", "o.csv")
+    assert line(text, "kernel").startswith("kernel     gaussian")
+    verdicts = pd.read_csv("o.csv").verdict.tolist()
+    assert verdicts[0] == "ordinary"
 
 
 def test_a_constant_column_and_two_rows(tmp_path: Path, capsys: Any) -> None:

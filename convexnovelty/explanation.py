@@ -1,0 +1,62 @@
+"""Why a row is novel: the columns that drive its score, and the ordinary rows nearest to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from convexnovelty.validation import Array
+
+if TYPE_CHECKING:
+    from convexnovelty.detection import Model
+
+__all__ = ["column_weights", "drivers"]
+
+LEAST = 0.2  # of the largest share, what a column needs to be named beside it
+
+
+def column_weights(detector: Any) -> tuple[str, Array] | None:
+    """The normal of a plane, or the centre of a ball, in the space of the columns; None for other scores."""
+    score = getattr(detector, "score_", None)
+    normal = getattr(score, "normal", None)
+    if normal is not None:
+        return "plane", np.asarray(normal)
+    centre = getattr(getattr(score, "inner", None), "normal", None)
+    return None if centre is None else ("ball", np.asarray(centre))
+
+
+def drivers(model: Model, row: Array, count: int = 3) -> tuple[str, str]:
+    """Which columns make a row novel, and the ordinary training rows nearest to it where there are no weights.
+
+    With a plane, columns are ordered by what they take from the score compared with the mean row, (x - mean) w; with a
+    ball in the columns' own space by their share of the squared distance to its centre; otherwise by how far, in
+    standard deviations, the row is from the nearest ordinary row of the training table.
+    """
+    weights, near, against = column_weights(model.detector), "", model.centre
+    if weights is not None and weights[0] == "plane":
+        share = -(row - model.centre) / model.units * weights[1]
+    elif weights is not None:
+        against = weights[1] * model.units + model.shift
+        share = ((row - against) / model.units) ** 2
+    elif len(model.ordinary):
+        distances = np.linalg.norm((model.ordinary - row) / model.units, axis=1)
+        nearest = np.argsort(distances, kind="stable")[:3]
+        near = ", ".join(model.ordinary_labels[i] for i in nearest)
+        against = model.ordinary[nearest[0]]
+        share = np.abs(row - against) / model.units
+    else:
+        share = np.abs(row - model.centre) / model.units
+    least = max(share.max() * LEAST, 0.0)
+    chosen = [j for j in np.argsort(-share, kind="stable")[:count] if share[j] > least]
+    reason = "; ".join(_driver(model, row, against, int(j)) for j in chosen)
+    return reason or ("equal to an ordinary row" if near else "no column"), near
+
+
+def _driver(model: Model, row: Array, against: Array, j: int) -> str:
+    if model.spread[j] > 0:
+        count = (row[j] - against[j]) / model.spread[j]
+        away = f"{count:+.1f} sd" if abs(count) < 1e5 else f"{count:+.0e} sd"
+    else:
+        away = "constant in training"
+    return f"{model.names[j]} {row[j]:.4g} (ordinary {against[j]:.4g}, {away})"
