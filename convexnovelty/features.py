@@ -9,6 +9,7 @@ the span has length :math:`k(z, z) - \|c(z)\|^2`. Nothing inverts a Gram matrix,
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, SupportsIndex
@@ -220,7 +221,7 @@ class KernelFeatures(FeatureMap):
         self.residuals = np.maximum(self._norms - np.einsum("ij,ij->i", factor, factor), 0.0)
         self._triangle = factor[self.pivots]
         self._pivot_points = self.points[self.pivots]
-        self._row_of: dict[int, int] = {}
+        self._row_of: dict[bytes, int] = {}
         first = [self._row_of.setdefault(key, i) for i, key in enumerate(_row_keys(self.points))]
         self.training = _in_own_axes(factor[first], self._norms)
 
@@ -277,9 +278,9 @@ class KernelFeatures(FeatureMap):
         return _with_columns(points(Z, "Z"), self.points.shape[1])
 
 
-def _row_keys(Z: Array) -> list[int]:
-    """A hash for each row; adding zero makes -0.0 and 0.0 the same point."""
-    return [hash(row.tobytes()) for row in Z + 0.0]
+def _row_keys(Z: Array) -> list[bytes]:
+    """A digest for each row, the same in every process; adding zero makes -0.0 and 0.0 the same point."""
+    return [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in Z + 0.0]
 
 
 def _with_columns(Z: Array, columns: int) -> Array:

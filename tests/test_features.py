@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -406,3 +408,17 @@ def test_full_and_partial_cholesky_agree_with_numpy(rng: np.random.Generator) ->
         reference = np.linalg.cholesky(K[np.ix_(pivots, pivots)])
         assert np.allclose(factor[pivots], reference, atol=1e-10)
         assert np.array_equal(np.triu(factor[pivots], 1), np.zeros((6, 6)))
+
+
+def test_training_points_are_recognised_in_another_process():
+    # Python salts its hashes anew in every process.
+    code = (
+        "import pickle, sys, numpy as np; made, X = pickle.load(sys.stdin.buffer);"
+        "print(int(np.array_equal(np.asarray(made.coordinates(X)), np.asarray(made.training))))"
+    )
+    X = np.random.default_rng(0).standard_normal((12, 3))
+    made = KernelFeatures(X, kernels.gaussian(gamma=0.5))
+    told = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps((made, X)), capture_output=True, check=True, timeout=120
+    )
+    assert told.stdout.strip() == b"1"
