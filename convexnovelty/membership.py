@@ -254,28 +254,33 @@ class Membership:
         """The size of each coordinate over the set, as the scaling found it."""
         return np.asarray(self._width[self.columns])
 
-    def support(self, w: Any, unit: float | None = None) -> Counterpart:
+    def support(self, w: Any, unit: float | None = None, reach: float | None = None) -> Counterpart:
         r"""The counterpart of :math:`\sup_{v\in U} w'v` divided by ``unit``, by conic duality.
 
-        ``w`` is any affine expression; ``unit`` is the expected size of the supremum, that of the set by default
-        makes the multipliers of size one (then the value is multiplied back).
+        ``w`` is any affine expression; ``unit`` is the expected size of the supremum, that of the set by default (then
+        the value is multiplied back). ``reach`` is the expected size of what the supremum has beyond the centre, which
+        makes the multipliers of size one: where a set is small beside its centre they would drown in its unit.
         """
         program = self._program
         if unit is None:
             unit = max(float(np.max(self.widths)), float(np.max(np.abs(self.centre)))) or 1.0
-            made = self.support(w, unit)
+            made = self.support(w, unit, reach)
             return Counterpart(unit * made.value, made.constraints)
+        reach = (float(np.max(self.widths)) if reach is None else reach) or unit
+        # Halfway between the two: along some directions a small set is all that there is.
+        reach = float(np.sqrt(reach) * np.sqrt(unit))
         z = cp.Variable(program.b.size)
         inner = np.setdiff1d(np.arange(program.c.size), self.columns)
         pull = sp.csr_array(program.A.T)
         fixed = program.b.copy()
         fixed[self._varying] = 0.0
-        value = (self.centre / unit) @ w + fixed @ z
+        beyond = fixed @ z
         if self.parameter is not None:
-            value = value + self.parameter @ z[self._varying]
-        constraints = [pull[self.columns] @ z == cp.multiply(self.widths / unit, w)]
+            beyond = beyond + self.parameter @ z[self._varying]
+        constraints = [pull[self.columns] @ z == cp.multiply(self.widths / reach, w)]
         if inner.size:
             constraints.append(pull[inner] @ z == 0)
+        value = (self.centre / unit) @ w + (reach / unit) * beyond
         return Counterpart(convex(value), constraints + program.cones.constraints(z, dual=True))
 
     def multiple(self, share: Any) -> tuple[Any, list[Any]]:

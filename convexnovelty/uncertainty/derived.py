@@ -122,7 +122,7 @@ def derived_deviation(uncertainty: CovarianceSet | MomentSet, a: Any) -> Counter
     lift = _Lift(uncertainty, a)
     w = cp.hstack([np.zeros(a.size), lift.weights]) if isinstance(uncertainty, MomentSet) else lift.weights
     # With t = unit * level and M = lifted / unit every quantity of the lift is of the size of a.
-    bound = lift.membership.support(w, lift.unit**2)
+    bound = lift.membership.support(w, lift.unit**2, lift.reach)
     value = lift.unit * convex(lift.level) + lift.rest
     return Counterpart(value, [*lift.constraints, bound.value <= lift.level, *bound.constraints])
 
@@ -131,7 +131,10 @@ def derived_loss(uncertainty: MomentSet, a: Any, kappa: Any) -> Counterpart:
     r""":math:`\sup m'a + \kappa\sqrt{a'Sa}` from the membership, by the lift at the head of this module."""
     a = as_expression(a)
     lift = _Lift(uncertainty, a)
-    bound = lift.membership.support(cp.hstack([a, (0.5 / lift.unit * kappa) * lift.weights]), lift.unit)
+    # In the unit the covariances' share of the reach is of size one as the means' is.
+    reach = max(float(np.max(lift.membership.widths[: a.size])), lift.reach / lift.unit)
+    weights = (0.5 / lift.unit * kappa) * lift.weights
+    bound = lift.membership.support(cp.hstack([a, weights]), lift.unit, reach)
     value = lift.unit * bound.value + kappa * (0.5 * lift.unit * convex(lift.level) + lift.rest)
     return Counterpart(value, [*lift.constraints, *bound.constraints])
 
@@ -147,6 +150,7 @@ class _Lift:
         whole = cp.Variable((order + 1, order + 1), PSD=True)
         up = sp.csr_array(face.up)
         self.unit = face.unit
+        self.reach = float(np.max(self.membership.widths[-(a.size * (a.size + 1) // 2) :]))
         self.level = whole[order, order]
         self.weights = sp.csr_array(svec_map(a.size).T @ sp.kron(up, up)) @ cp.vec(whole[:order, :order], order="F")
         self.constraints = [whole[:order, order] == face.down @ a]

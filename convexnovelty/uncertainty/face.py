@@ -60,7 +60,8 @@ class Face:
             extra = smat(worst[-triangle:], dimension) / np.outer(spread, spread)
             correlation = (correlation + extra / max(float(np.trace(extra)), 1.0)) / 2
         scale = spread / unit
-        axes = vectors[:, seen]
+        # Where nothing is left out no rotation is needed, and the coordinates keep the matrices of the lift sparse.
+        axes = np.eye(dimension) if seen.all() else vectors[:, seen]
         return cls(
             down=(axes * scale[:, None]).T,
             up=axes / scale[:, None],
