@@ -26,6 +26,7 @@ __all__ = [
     "margin_reading",
     "margin_unit",
     "not_hard",
+    "nothing_separated",
     "outlier_share",
     "quantile_interval",
     "sample_shares",
@@ -190,6 +191,17 @@ def below(scores: Array, offset: float, slack: float = ON_MARGIN) -> NDArray[np.
     return np.asarray(scores < offset - slack * scale)
 
 
+def nothing_separated(squared: float, unit: float, nu: float, origin: str = "the origin") -> Guarantee | None:
+    r"""What there is to say where :math:`\|w\|^2` is zero to a solver beside features of size ``unit``; else None."""
+    if squared > NO_DIRECTION * unit**2:
+        return None
+    return Guarantee(
+        f"w = 0 to the solver's accuracy: the reduced hull of the sample at the fraction {nu:.6g} holds {origin}, "
+        "so nothing is separated and every point is inside",
+        bound=1.0,
+    )
+
+
 def margin_reading(
     scores: Array,
     normal: Array,
@@ -214,13 +226,9 @@ def margin_reading(
     theorem, outside, origin : words of the guarantee.
     """
     interval = quantile_interval(scores, nu, shares)
-    if float(normal @ normal) <= NO_DIRECTION * unit**2:
-        said = (
-            f"w = 0 to the solver's accuracy: the reduced hull of the sample at the fraction {nu:.6g} holds {origin}, "
-            "so nothing is separated and every point is inside"
-        )
+    if (nothing := nothing_separated(float(normal @ normal), unit, nu, origin)) is not None:
         # What a solver left of w is rounding, and would cut through the sample at random.
-        return Reading(HalfSpace(np.zeros_like(normal), 0.0), Guarantee(said, bound=1.0), interval)
+        return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, interval)
     scale = max(float(np.abs(scores).max()), abs(interval.used), float(np.finfo(float).tiny))
     region = HalfSpace(normal, interval.used + shift, scale=scale)
     out = below(scores, interval.used) & (shares > 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel
 from convexnovelty.estimators.scores import BallScore, ExpansionScore, RegionScore
 from convexnovelty.methods import one_class_svm, soft_ball
-from convexnovelty.modelling import outlier_share, quantile_interval
+from convexnovelty.modelling import nothing_separated, outlier_share, quantile_interval
 from convexnovelty.regions import Guarantee
 from convexnovelty.validation import Array
 
@@ -109,6 +110,12 @@ class OneClassSVM(_KernelMachine):
                 solution.objective,
             )
         result = solve_dual(X, kernel, upper=self._upper(len(X), weights), tolerance=TOLERANCE)
+        unit = float(np.sqrt(np.mean(result.kernel.diagonal(X))))
+        if (nothing := nothing_separated(2 * result.objective, unit, nu)) is not None:
+            # A detector that calls everything ordinary must not pass for one that found nothing novel.
+            warnings.warn(f"OneClassSVM: {nothing}; use a Gaussian kernel, or SoftBall", UserWarning, stacklevel=4)
+            flat = ExpansionScore.of(X, np.zeros(len(X)), result.kernel)
+            return Learned(flat, 0.0, nothing, objective=result.objective)
         score = ExpansionScore.of(X, result.multipliers, result.kernel)
         offset = quantile_interval(result.scores, nu, _shares(weights)).used
         slack = 1e-7 * max(float(np.abs(result.scores).max()), np.finfo(float).tiny)

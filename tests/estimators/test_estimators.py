@@ -204,3 +204,12 @@ def test_infeasible_confidence_names_its_limit(X):
         estimators.SingleClassMPM(0.9999).fit(X)
     limit = caught.value.limit
     assert estimators.SingleClassMPM(limit - 1e-6).fit(X).guarantee_.bound == pytest.approx(1 - limit, abs=1e-5)
+
+
+def test_a_sample_around_the_origin_is_not_cut_at_random_by_a_linear_kernel():
+    # What the solver leaves of w is 1e-17 here; its signs would call a fifth of the sample novel.
+    X = np.random.default_rng(1).standard_normal((60, 3))
+    with pytest.warns(UserWarning, match="nothing is separated"):
+        detector = estimators.OneClassSVM(kernel="linear").fit(X)
+    assert (detector.predict(X) == 1).all()
+    assert detector.guarantee_.bound == 1.0
