@@ -18,6 +18,8 @@ ENROLS_NOTHING = "a tool of the derived counterparts"
 
 NULL = 1e-9  # share of the largest eigenvalue of a correlation matrix below which a direction may be a null direction
 UNSEEN = 1e-10  # share below which a solver cannot tell a variance from none
+LEVEL = 1e-4  # share of the largest eigenvalue above which no direction is near to a null direction
+WIDE = 24  # dimension from which on a lift should be sparse
 FLOOR = 1e-8  # the smallest deviation of a coordinate, as a share of the largest, that it is scaled by
 
 
@@ -60,8 +62,10 @@ class Face:
             extra = smat(worst[-triangle:], dimension) / np.outer(spread, spread)
             correlation = (correlation + extra / max(float(np.trace(extra)), 1.0)) / 2
         scale = spread / unit
-        # Where nothing is left out no rotation is needed, and the coordinates keep the matrices of the lift sparse.
-        axes = np.eye(dimension) if seen.all() else vectors[:, seen]
+        # The rotation gives solvers digits along short axes. Its dense matrices cost more than all else in a large
+        # lift, which does without where no direction is nearly a null direction.
+        sparse = dimension > WIDE and values[0] > LEVEL * values[-1]
+        axes = np.eye(dimension) if sparse else vectors[:, seen]
         return cls(
             down=(axes * scale[:, None]).T,
             up=axes / scale[:, None],
