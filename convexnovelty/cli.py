@@ -230,9 +230,6 @@ def _detect(arguments: argparse.Namespace) -> int:
 
     try:
         findings = run(arguments, _progress())
-    except KeyboardInterrupt:
-        print("convexnovelty: stopped", file=sys.stderr)
-        return 130
     finally:
         if sys.stderr.isatty():
             print("\r\033[K", end="", file=sys.stderr)
@@ -259,7 +256,10 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code: 0 when all is well, 1 when a check fails, 2 for a wrong call."""
+    """Run the command line; returns the exit code.
+
+    0 when all is well, 1 when a check fails, 2 for a wrong call, 130 on Ctrl-C.
+    """
     arguments = _parser().parse_args(argv)
     run: Command = arguments.run
     try:
@@ -267,6 +267,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConvexNoveltyError as error:
         print(f"convexnovelty: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("convexnovelty: stopped", file=sys.stderr)
+        return 130
     except BrokenPipeError:
         return 0
 
