@@ -1,0 +1,69 @@
+"""The automatic checks around singular, badly scaled and diagonal centres, in the dimensions 2, 5 and 20.
+
+One example of each class, and in 20 dimensions sets of points and of means; every example of every class where the
+environment variable ``CONVEXNOVELTY_EVERY_EXAMPLE`` is set, which takes the better part of an hour.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+import set_laws as laws
+
+from convexnovelty import uncertainty as sets
+from convexnovelty.moments import Moments
+
+EVERY_EXAMPLE = bool(os.environ.get("CONVEXNOVELTY_EVERY_EXAMPLE"))
+TOLERANCE = 1e-5
+
+
+def singular(p: int) -> Moments:
+    """Half of the directions have no variance."""
+    return laws.moments(p, rank=max(1, p // 2))
+
+
+def badly_scaled(p: int) -> Moments:
+    """Axes whose variances differ by six orders of magnitude."""
+    return laws.moments(p, spread=1e3)
+
+
+def diagonal(p: int) -> Moments:
+    """Independent columns."""
+    return Moments(2.0 * np.random.default_rng(p).standard_normal(p), np.diag(np.linspace(0.3, 2.0, p)))
+
+
+CENTRES = (singular, badly_scaled, diagonal)
+
+
+def examples(dimension: int) -> list:
+    """The first example of each class, or all of them."""
+    return [
+        pytest.param(recipe, id=f"{name}{i}")
+        for name, kind in sets.catalogue().items()
+        for i, recipe in enumerate(kind.examples(dimension)[: None if EVERY_EXAMPLE else 1])
+    ]
+
+
+@pytest.mark.parametrize("centre", CENTRES, ids=lambda centre: centre.__name__)
+@pytest.mark.parametrize("recipe", examples(2))
+def test_in_the_plane(recipe, centre):
+    nominal = centre(2)
+    laws.agrees(recipe, nominal, TOLERANCE, laws.directions(nominal)[:2])
+
+
+@pytest.mark.parametrize("centre", CENTRES, ids=lambda centre: centre.__name__)
+@pytest.mark.parametrize("recipe", examples(5))
+def test_in_five_dimensions(recipe, centre):
+    nominal = centre(5)
+    laws.agrees(recipe, nominal, TOLERANCE, laws.directions(nominal)[:2])
+
+
+@pytest.mark.parametrize("centre", CENTRES, ids=lambda centre: centre.__name__)
+@pytest.mark.parametrize("recipe", examples(20))
+def test_in_twenty_dimensions(recipe, centre):
+    if not EVERY_EXAMPLE and recipe.family in ("covariance", "moments"):
+        pytest.skip("semidefinite programs of order 20 take seconds to a minute each: in the long run only")
+    nominal = centre(20)
+    laws.agrees(recipe, nominal, TOLERANCE, laws.directions(nominal)[:1])
