@@ -268,7 +268,7 @@ class Membership:
             return Counterpart(unit * made.value, made.constraints)
         reach = (float(np.max(self.widths)) if reach is None else reach) or unit
         # Halfway between the two: along some directions a small set is all that there is.
-        reach = float(np.sqrt(reach) * np.sqrt(unit))
+        reach = unit if reach == unit else float(np.sqrt(reach) * np.sqrt(unit))
         z = cp.Variable(program.b.size)
         inner = np.setdiff1d(np.arange(program.c.size), self.columns)
         pull = sp.csr_array(program.A.T)
@@ -280,7 +280,7 @@ class Membership:
         constraints = [pull[self.columns] @ z == cp.multiply(self.widths / reach, w)]
         if inner.size:
             constraints.append(pull[inner] @ z == 0)
-        value = (self.centre / unit) @ w + (reach / unit) * beyond
+        value = (self.centre / unit) @ w + (beyond if reach == unit else (reach / unit) * beyond)
         return Counterpart(convex(value), constraints + program.cones.constraints(z, dual=True))
 
     def multiple(self, share: Any) -> tuple[Any, list[Any]]:

@@ -131,10 +131,9 @@ def derived_loss(uncertainty: MomentSet, a: Any, kappa: Any) -> Counterpart:
     r""":math:`\sup m'a + \kappa\sqrt{a'Sa}` from the membership, by the lift at the head of this module."""
     a = as_expression(a)
     lift = _Lift(uncertainty, a)
-    # In the unit the covariances' share of the reach is of size one as the means' is.
-    reach = max(float(np.max(lift.membership.widths[: a.size])), lift.reach / lift.unit)
     weights = (0.5 / lift.unit * kappa) * lift.weights
-    bound = lift.membership.support(cp.hstack([a, weights]), lift.unit, reach)
+    # Means and covariances reach differently far: the unit is what both are measured in.
+    bound = lift.membership.support(cp.hstack([a, weights]), lift.unit, lift.unit)
     value = lift.unit * bound.value + kappa * (0.5 * lift.unit * convex(lift.level) + lift.rest)
     return Counterpart(value, [*lift.constraints, *bound.constraints])
 
