@@ -13,6 +13,7 @@ import pytest
 import set_laws as laws
 
 from convexnovelty import uncertainty as sets
+from convexnovelty.errors import SolverError
 from convexnovelty.moments import Moments
 
 EVERY_EXAMPLE = bool(os.environ.get("CONVEXNOVELTY_EVERY_EXAMPLE"))
@@ -46,20 +47,29 @@ def examples(dimension: int) -> list:
     ]
 
 
+def agrees(recipe, centre, dimension: int, tried: int) -> None:
+    """The automatic check; where a joint set around badly scaled moments is refused with an error, that is expected."""
+    nominal = centre(dimension)
+    try:
+        laws.agrees(recipe, nominal, TOLERANCE, laws.directions(nominal)[:tried])
+    except SolverError as error:
+        if recipe.family != "moments" or centre is not badly_scaled:
+            raise
+        # A wrong number would fail all the same: at the last digits of a solver it depends on the machine which of the
+        # images and preimages of a transport ball can be solved.
+        pytest.xfail(f"no solver reaches the accuracy that the counterpart asks for, and the error says so: {error}")
+
+
 @pytest.mark.parametrize("centre", CENTRES, ids=lambda centre: centre.__name__)
 @pytest.mark.parametrize("recipe", examples(2))
 def test_in_the_plane(recipe, centre):
-    nominal = centre(2)
-    laws.agrees(recipe, nominal, TOLERANCE, laws.directions(nominal)[:2])
+    agrees(recipe, centre, 2, 2)
 
 
 @pytest.mark.parametrize("centre", CENTRES, ids=lambda centre: centre.__name__)
 @pytest.mark.parametrize("recipe", examples(5))
 def test_in_five_dimensions(recipe, centre):
-    if isinstance(recipe, sets.MomentPreimage) and centre is badly_scaled:
-        pytest.xfail("no solver reaches the accuracy that the counterpart asks for, and the error says so")
-    nominal = centre(5)
-    laws.agrees(recipe, nominal, TOLERANCE, laws.directions(nominal)[:2])
+    agrees(recipe, centre, 5, 2)
 
 
 @pytest.mark.parametrize("centre", CENTRES, ids=lambda centre: centre.__name__)
@@ -67,5 +77,4 @@ def test_in_five_dimensions(recipe, centre):
 def test_in_twenty_dimensions(recipe, centre):
     if not EVERY_EXAMPLE and recipe.family in ("covariance", "moments"):
         pytest.skip("semidefinite programs of order 20 take seconds to a minute each: in the long run only")
-    nominal = centre(20)
-    laws.agrees(recipe, nominal, TOLERANCE, laws.directions(nominal)[:1])
+    agrees(recipe, centre, 20, 1)
