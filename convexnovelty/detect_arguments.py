@@ -11,7 +11,7 @@ from convexnovelty.errors import InputError
 
 if TYPE_CHECKING:
     from convexnovelty.detection import Request
-    from convexnovelty.tables import Reading
+    from convexnovelty.tables import FileLayout
 
 __all__ = ["add_arguments", "check", "reading_of", "request_of"]
 
@@ -71,11 +71,11 @@ def request_of(arguments: argparse.Namespace) -> Request:
     )
 
 
-def reading_of(arguments: argparse.Namespace) -> Reading:
+def reading_of(arguments: argparse.Namespace) -> FileLayout:
     """How to read files."""
-    from convexnovelty.tables import Reading
+    from convexnovelty.tables import FileLayout
 
-    return Reading(
+    return FileLayout(
         _separator(arguments.separator),
         {"point": ".", "comma": ",", None: None}[arguments.decimal],
         {"yes": True, "no": False, None: None}[arguments.header],

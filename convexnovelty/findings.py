@@ -15,7 +15,7 @@ from convexnovelty.detect_arguments import check, reading_of, request_of
 from convexnovelty.detection import Model, learn, load_model, save_model
 from convexnovelty.errors import InputError
 from convexnovelty.explanation import drivers
-from convexnovelty.tables import Reading, Table, filled, listed, matched, needed, printable, read_table
+from convexnovelty.tables import FileLayout, Table, filled, listed, matched, needed, printable, read_table
 from convexnovelty.validation import Array
 
 __all__ = ["Findings", "run"]
@@ -185,7 +185,7 @@ def _all_ignored(names: list[str], tables: list[Table]) -> None:
             raise InputError(f"--ignore: no column is called {name!r}; found are {listed(tables[0].names)}")
 
 
-def _read(file: Path, reading: Reading, remarks: list[tuple[str, str]], say: Callable[[str], None]) -> Table:
+def _read(file: Path, reading: FileLayout, remarks: list[tuple[str, str]], say: Callable[[str], None]) -> Table:
     say(f"reading {file}")
     table = read_table(file, reading)
     n, p = table.values.shape

@@ -4,7 +4,7 @@
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     path = pathlib.Path(folder, "pumps.csv")
 ...     _ = path.write_text("pump;pressure;flow\\nA1;1,5;20\\nA2;1,7;22\\n")
-...     table = read_table(path, Reading(index="pump"))
+...     table = read_table(path, FileLayout(index="pump"))
 >>> table.names, table.values.tolist(), table.label(1)
 (['pressure', 'flow'], [[1.5, 20.0], [1.7, 22.0]], 'A2 (line 3)')
 """
@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.validation import Array
 
-__all__ = ["Reading", "Table", "filled", "label_column", "listed", "matched", "needed", "printable", "read_table"]
+__all__ = ["FileLayout", "Table", "filled", "label_column", "listed", "matched", "needed", "printable", "read_table"]
 
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".data")
 PARQUET = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
-class Reading:
+class FileLayout:
     """How files are read; None means that the file itself tells.
 
     ``index`` is the column that labels rows ("none" for no such column), ``ignore`` are columns to leave out, ``array``
@@ -94,13 +94,13 @@ def needed(module: str, extra: str = "detect") -> Any:
         ) from error
 
 
-def read_table(path: str | Path, reading: Reading | None = None) -> Table:
+def read_table(path: str | Path, reading: FileLayout | None = None) -> Table:
     """Read a table of numbers; the format is told by the ending of the name.
 
     Raises InputError naming file, line and column for text where a number is needed and for infinite values, for rows
     of uneven length, repeated names, and files larger than allowed. Gaps become NaN: see :func:`filled`.
     """
-    source, how = Path(path), reading or Reading()
+    source, how = Path(path), reading or FileLayout()
     kind = source.suffix.lower()
     if kind not in (*TEXT, *PARQUET, ".npz"):
         raise InputError(
@@ -141,7 +141,7 @@ def _limit(source: Path, size: float, max_mb: float, what: str) -> None:
         raise InputError(f"{source}: {size / 1024**2:.0f} MB {what}, more than {max_mb:g}; raise --max-mb to read it")
 
 
-def _read_arrays(source: Path, how: Reading, kind: str) -> Table:
+def _read_arrays(source: Path, how: FileLayout, kind: str) -> Table:
     from convexnovelty import array_files
 
     read = array_files.read_npz if kind == ".npz" else array_files.read_parquet
@@ -166,7 +166,7 @@ def _read_arrays(source: Path, how: Reading, kind: str) -> Table:
     return table
 
 
-def label_column(names: Sequence[str], how: Reading, label_first: bool, file: str) -> int | None:
+def label_column(names: Sequence[str], how: FileLayout, label_first: bool, file: str) -> int | None:
     """The position of the column that labels rows. Raises InputError for a name that no column has."""
     if how.index is None:
         return 0 if label_first else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from convexnovelty import csv_files
 from convexnovelty.errors import InputError
-from convexnovelty.tables import Reading, Table, label_column, needed, printable
+from convexnovelty.tables import FileLayout, Table, label_column, needed, printable
 
 __all__ = ["read_text"]
 
@@ -24,7 +24,7 @@ COUNTED = 20  # rows from which a column that counts upwards is believed to be n
 KEY = re.compile(r"(?i:(?:.*[ _-])?(?:id|index|idx|row|rowid|no|nr|key|uuid))|.*[a-z]I[dD]")
 
 
-def read_text(source: Path, how: Reading) -> Table:
+def read_text(source: Path, how: FileLayout) -> Table:
     """The table in a text file. Raises InputError naming file, line and column."""
     needed("pandas")
     text, encoding = _decoded(source)
@@ -94,7 +94,7 @@ def _first_lines(text: str) -> str:
     return text if end < 0 else text[: end + 1]
 
 
-def _told_label(names: Sequence[str], rows: Sequence[Sequence[str]], left_out: set[int], how: Reading) -> int | None:
+def _told_label(names: Sequence[str], rows: Sequence[Sequence[str]], left_out: set[int], how: FileLayout) -> int | None:
     """The column that labels rows of a file that was read before; or one that would do harm as a feature.
 
     That is a column without a value twice that is called like a key, or stands first and holds words or counts upwards.

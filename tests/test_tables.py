@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer
 
 from convexnovelty import csv_files
 from convexnovelty.errors import ConvexNoveltyError, InputError
-from convexnovelty.tables import Reading, Table, filled, matched, read_table
+from convexnovelty.tables import FileLayout, Table, filled, matched, read_table
 
 DATA = load_breast_cancer(as_frame=True).data
 
@@ -24,7 +24,7 @@ DATA = load_breast_cancer(as_frame=True).data
 def read(folder: Path, content: str | bytes, name: str = "t.csv", **how: Any) -> Table:
     path = folder / name
     path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-    return read_table(path, Reading(**how))
+    return read_table(path, FileLayout(**how))
 
 
 # How the same three rows of two columns may be written.
@@ -303,13 +303,13 @@ def test_npz_with_names(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "u.npz", one=np.ones((2, 2), dtype=bool))
     assert read_table(tmp_path / "u.npz").names == ["column 1", "column 2"]
     np.savez(tmp_path / "v.npz", p=np.ones((2, 2)), q=np.zeros((2, 1), dtype=np.float32))
-    assert read_table(tmp_path / "v.npz", Reading(array="q")).values.tolist() == [[0.0], [0.0]]
+    assert read_table(tmp_path / "v.npz", FileLayout(array="q")).values.tolist() == [[0.0], [0.0]]
     with pytest.raises(
         InputError, match=r"several arrays or none fit; found are p \(2, 2\), q \(2, 1\); name one with --array"
     ):
         read_table(tmp_path / "v.npz")
     with pytest.raises(InputError, match="no array of two dimensions is called 'z'"):
-        read_table(tmp_path / "v.npz", Reading(array="z"))
+        read_table(tmp_path / "v.npz", FileLayout(array="z"))
 
 
 class Trap:
@@ -322,7 +322,7 @@ def test_npz_runs_no_pickle(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="several arrays or none fit; found are none"):
         read_table(tmp_path / "t.npz")
     with pytest.raises(InputError, match="array 'X' cannot be read"):
-        read_table(tmp_path / "t.npz", Reading(array="X"))
+        read_table(tmp_path / "t.npz", FileLayout(array="X"))
 
 
 @pytest.mark.parametrize("name", ["t.npz", "t.parquet"])
@@ -338,7 +338,7 @@ def test_unpacked_size_counts(tmp_path: Path) -> None:
     for name in ("t.npz", "t.parquet"):
         assert (tmp_path / name).stat().st_size < 2**20
         with pytest.raises(InputError, match="MB when unpacked, more than 2; raise --max-mb"):
-            read_table(tmp_path / name, Reading(max_mb=2))
+            read_table(tmp_path / name, FileLayout(max_mb=2))
 
 
 def test_npz_values_that_are_no_numbers(tmp_path: Path) -> None:
@@ -385,7 +385,7 @@ def test_parquet_columns_that_are_no_numbers(column: Any, found: str, tmp_path: 
         InputError, match=rf"row 1, column 'c': {found}.* was found where a number is needed.*--ignore 'c'"
     ):
         read_table(tmp_path / "t.parquet")
-    assert read_table(tmp_path / "t.parquet", Reading(ignore=("c",))).names == ["a"]
+    assert read_table(tmp_path / "t.parquet", FileLayout(ignore=("c",))).names == ["a"]
 
 
 def test_without_pandas_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
