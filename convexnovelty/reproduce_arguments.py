@@ -21,9 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="a table or figure, as --list names it")
     parser.add_argument("--list", action="store_true", help="list what can be reproduced, and from which data")
     parser.add_argument("--data", metavar="DIR", help="a folder with the data files; else OpenML, or a generator")
-    parser.add_argument(
-        "--repetitions", type=int, metavar="N", help="repetitions (default: as printed, or as --choices says)"
-    )
+    parser.add_argument("--repetitions", type=int, metavar="N", help="repetitions (default: as printed)")
     parser.add_argument("--quick", action="store_true", help="few repetitions, and less tuning: a first look")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of all draws (default: 0)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
@@ -44,7 +42,9 @@ def listing() -> str:
         for name, found in known.items():
             files = dict.fromkeys(SOURCES[need].file for piece in found.pieces for need in found.needs(piece))
             yield f"{name:{width}}  {found.title}"
-            runs = f"{found.repetitions} repetitions in full, {found.quick} with --quick" if found.random else "one run"
+            runs = (
+                f"{found.repetitions} repetitions as printed, {found.quick} with --quick" if found.random else "one run"
+            )
             yield f"{'':{width}}  {found.source}; {runs}; data: {', '.join(files) or 'generated'}"
 
     return "\n".join(lines()) + "\n"

@@ -60,7 +60,7 @@ class Reproduction:
     pieces : independent parts of the experiment, each of which one repetition runs.
     repetition : runs a piece once.
     needs : the data sets of each piece, by their names in :mod:`convexnovelty.reproductions._data`.
-    repetitions, quick : how often as printed, or as chosen where the paper does not say; and for a first look.
+    repetitions, quick : how often as printed, and for a first look.
     unit : of the cells: "%" for rates that are shown in percent, "" for plain numbers.
     random : False where nothing is drawn, so that one run is the answer.
     """

@@ -140,7 +140,7 @@ class Result:
         shares = "cells in percent; " if self.unit == "%" else ""
         origins = "; ".join(f"{name}: {origin}" for name, origin in self.origins.items()) or "data: generated"
         quick = ", quick" if self.quick else ""
-        return f"{shares}repetitions {self.repetitions} (in full {self.printed_repetitions}), seed {self.seed}{quick}; {origins}"
+        return f"{shares}repetitions {self.repetitions} (printed {self.printed_repetitions}), seed {self.seed}{quick}; {origins}"
 
 
 def summarised(drawn: Sequence[float]) -> tuple[float, float, int]:
