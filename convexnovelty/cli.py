@@ -1,4 +1,4 @@
-"""The command line: check, detect, explain, graph, solvers."""
+"""The command line: check, detect, explain, graph, reproduce, solvers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from convexnovelty import detect_arguments
+from convexnovelty import detect_arguments, reproduce_arguments
 from convexnovelty.errors import ConvexNoveltyError, InputError
 
 __all__ = ["main"]
@@ -104,6 +104,14 @@ def _parser() -> argparse.ArgumentParser:
         "--load", metavar="FILE", action="append", default=[], help="a Python file with methods of your own"
     )
     explain.set_defaults(run=_explain)
+
+    reproduce = commands.add_parser(
+        "reproduce",
+        help="make a table or figure of the papers again, beside the printed numbers",
+        description="Run an experiment of the papers as printed, and print ours beside theirs with standard errors.",
+    )
+    reproduce_arguments.add_arguments(reproduce)
+    reproduce.set_defaults(run=_reproduce)
     return parser
 
 
@@ -253,6 +261,10 @@ def _explain(arguments: argparse.Namespace) -> int:
     _load(arguments)
     print(explain(arguments.method, solver=arguments.solver))
     return 0
+
+
+def _reproduce(arguments: argparse.Namespace) -> int:
+    return reproduce_arguments.run(arguments, _executor, _bar)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
