@@ -14,7 +14,7 @@ from convexnovelty.covariances import EPS, leading, spectrum
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, nonnegative, points, vector
 
-__all__ = ["Estimate", "estimate", "nonnegative_vector"]
+__all__ = ["Estimate", "estimate", "exact_sum", "nonnegative_vector"]
 
 # A column whose squared mean exceeds its variance so many times loses digits in the mean of products, and is shifted.
 FAR = 1e4
@@ -24,12 +24,16 @@ SMALL = 500
 
 
 class Estimate(NamedTuple):
-    """A mean, and a covariance F'F + diag(d), or dense if ``dense`` is not None."""
+    """A mean, and a covariance F'F + diag(d), or dense if ``dense`` is not None.
+
+    ``remainder`` is what rounding took from the mean, of shape (p,), or None where nobody knows it.
+    """
 
     mean: Array
     loadings: Array
     specific: Array
     dense: Array | None
+    remainder: Array | None = None
 
 
 def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int | None) -> tuple[Estimate, float]:
@@ -54,16 +58,18 @@ def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int |
     Y: Any
     if sparse:
         mean, variances, Y, rest = sparse_scatter(X, w)
+        remainder = np.where(rest == mean, 0.0, rest)  # of columns that were shifted by their mean
     else:
-        mean, Y = dense_scatter(X, w)
+        mean, Y, remainder = dense_scatter(X, w)
         variances, rest = np.einsum("ij,ij->j", Y, Y) / total, np.zeros(p)
     if representation == "diagonal":
-        return Estimate(mean, loadings, variances * (total / divisor), None), total
+        return Estimate(mean, loadings, variances * (total / divisor), None, remainder), total
     if representation == "dense":
         scatter = sparse_product(Y, w) - total * np.outer(rest, rest) if sparse else Y.T @ Y
-        return Estimate(mean, loadings, specific, scatter / divisor), total
+        return Estimate(mean, loadings, specific, scatter / divisor, remainder), total
     if rank is None:
-        return Estimate(mean, _all_axes(Y, rest, w, variances) / np.sqrt(divisor), specific, None), total
+        factor = _all_axes(Y, rest, w, variances) / np.sqrt(divisor)
+        return Estimate(mean, factor, specific, None, remainder), total
     count = min(rank + 1, *Y.shape)
     if sparse:
         values, axes = leading_axes(Y, rest, w, count)
@@ -71,7 +77,7 @@ def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int |
         _, values, axes = np.linalg.svd(Y, full_matrices=False)
     loadings, following = leading(values / np.sqrt(divisor), axes, rank)
     loadings[:, variances == 0] = 0.0
-    return Estimate(mean, loadings, specific + following, None), total
+    return Estimate(mean, loadings, specific + following, None, remainder), total
 
 
 def _all_axes(Y: Any, mean: Array, weights: Array, variances: Array) -> Array:
@@ -103,17 +109,24 @@ def sparse_product(Y: Any, weights: Array) -> Array:
     return np.asarray((weighted.T @ weighted).toarray())
 
 
-def dense_scatter(X: Array, weights: Array) -> tuple[Array, Array]:
-    r"""Mean of shape (p,) and centred rows :math:`\sqrt{w_i}(x_i - m)` of shape (n, p), without cancellation.
+def dense_scatter(X: Array, weights: Array) -> tuple[Array, Array, Array]:
+    r"""Mean of shape (p,), centred rows :math:`\sqrt{w_i}(x_i - m)` of shape (n, p), and the mean's remainder (p,).
 
     Sums start at the first row, so that points far from the origin keep their digits and constant columns give zeros.
     """
     total = weights.sum()
-    mean = X[0] + weights @ (X - X[0]) / total
+    mean, remainder = exact_sum(X[0], weights @ (X - X[0]) / total)
     rows = X - mean
     rows *= np.sqrt(weights)[:, None]
     rows[:, _constant(mean, np.einsum("ij,ij->j", rows, rows) / total)] = 0.0
-    return mean, rows
+    return mean, rows, remainder
+
+
+def exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """a + b as float64 has it, and what rounding took from the sum, exactly (Knuth's TwoSum)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
 
 
 def sparse_points(X: Any, name: str = "X") -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 
 from convexnovelty.covariances import Spectrum, leading, spectrum, spectrum_of_factor
 from convexnovelty.errors import InputError
-from convexnovelty.estimates import Estimate, estimate, nonnegative_vector
+from convexnovelty.estimates import Estimate, estimate, exact_sum, nonnegative_vector
 from convexnovelty.validation import Array, integer, nonnegative, points, positive, symmetric, vector
 
 __all__ = ["Moments"]
@@ -135,11 +135,12 @@ class Moments:
         return made
 
     def _fill(self, parts: Estimate, representation: str, count: Any, ddof: Any) -> None:
-        mean, loadings, specific, dense = parts
+        mean, loadings, specific, dense, remainder = parts
         if loadings.shape[0] > mean.size:
             loadings = np.asarray(np.linalg.qr(loadings, mode="r"))  # R'R = F'F with no more than p rows
         self.representation = representation
         self.mean = _frozen(mean)
+        self._remainder = np.zeros(mean.size) if remainder is None else _frozen(remainder)
         self.count: float | None = None if count is None else positive(count, "count")
         self.ddof: float = nonnegative(ddof, "ddof")
         self._loadings, self._specific = _frozen(loadings), _frozen(specific)
@@ -309,7 +310,7 @@ class Moments:
             return self
         _, values, axes = np.linalg.svd(self.loadings, full_matrices=False)
         loadings, following = leading(values, axes, rank)
-        parts = Estimate(self.mean, loadings, self._specific + following, None)
+        parts = Estimate(self.mean, loadings, self._specific + following, None, self._remainder)
         return Moments._made(parts, "low_rank", self.count, self.ddof)
 
     def update(self, chunk: Any, weights: Any = None) -> Moments:
@@ -337,8 +338,10 @@ class Moments:
                 "merging needs both counts and equal ddof, as estimates have them"
             )
         total = self.count + other.count
-        gap = other.mean - self.mean
-        mean = self.mean + gap * (other.count / total)
+        # With a mean of 1e8 the last digit that a mean can show is 1e-8, and gaps are of means that lie close to one
+        # another. So what rounding takes from a mean travels along, and a sum of many parts is as good as one estimate.
+        gap = (other.mean - self.mean) + (other._remainder - self._remainder)
+        mean, remainder = exact_sum(self.mean, self._remainder + gap * (other.count / total))
         divisor = total - self.ddof
         if divisor <= 0:
             raise InputError(f"ddof: {self.ddof:g} was found where the counts add up to {total:g}; give less")
@@ -349,12 +352,15 @@ class Moments:
         specific = mine * self._specific + others * other._specific
         if "dense" in kinds:
             covariance = mine * self.covariance + others * other.covariance + between * np.outer(gap, gap)
-            parts = Estimate(mean, np.zeros((0, mean.size)), np.zeros(mean.size), covariance)
+            parts = Estimate(mean, np.zeros((0, mean.size)), np.zeros(mean.size), covariance, remainder)
             return Moments._made(parts, "dense", total, self.ddof)
         if kinds == {"diagonal"}:
-            return Moments.diagonal(mean, specific + between * gap**2, total, self.ddof)
+            parts = Estimate(mean, np.zeros((0, mean.size)), specific + between * gap**2, None, remainder)
+            return Moments._made(parts, "diagonal", total, self.ddof)
         stacked = [np.sqrt(mine) * self._loadings, np.sqrt(others) * other._loadings, np.sqrt(between) * gap[None, :]]
-        return Moments._made(Estimate(mean, np.vstack(stacked), specific, None), "low_rank", total, self.ddof)
+        return Moments._made(
+            Estimate(mean, np.vstack(stacked), specific, None, remainder), "low_rank", total, self.ddof
+        )
 
     def __radd__(self, other: Any) -> Moments:
         """Makes ``sum(parts)`` work, which starts from 0."""

@@ -504,3 +504,22 @@ def test_b30_shapes_of_the_mean() -> None:
 def test_bad_input_is_named(make: Any, word: str) -> None:
     with pytest.raises(InputError, match=word):
         make()
+
+
+@pytest.mark.parametrize("parts", [2, 30, 1000])
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_many_parts_far_from_the_origin_merge_to_exact_moments(
+    parts: int, representation: str, sparse: bool, rng: np.random.Generator
+) -> None:
+    # Sorted, so that the means of the parts differ by as much as the points do: the case in which merging cancels most.
+    X = np.sort(rng.normal(size=(2000, 2)), axis=0) + 1e8
+    exact = [[Fraction(x) for x in column] for column in X.T.tolist()]
+    means = [sum(column) / len(column) for column in exact]
+    away = [[x - m for x in column] for column, m in zip(exact, means, strict=True)]
+    expected = [[float(sum(a * b for a, b in zip(u, v, strict=True)) / len(u)) for v in away] for u in away]
+    blocks = np.array_split(X, parts)
+    merged = sum(Moments.estimate(sp.csr_array(b) if sparse else b, representation=representation) for b in blocks)
+    assert merged.mean.tolist() == [float(m) for m in means]
+    wanted = np.diag(np.diag(expected)) if representation == "diagonal" else np.array(expected)
+    np.testing.assert_allclose(merged.covariance, wanted, rtol=1e-13, atol=1e-13)
