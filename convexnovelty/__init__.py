@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from convexnovelty import methods as methods
     from convexnovelty import persistence as persistence
     from convexnovelty import plots as plots
+    from convexnovelty import streams as streams
     from convexnovelty import tails as tails
     from convexnovelty import testing as testing
     from convexnovelty import uncertainty as uncertainty
@@ -71,6 +72,7 @@ _MODULES = (
     "methods",
     "persistence",
     "plots",
+    "streams",
     "tails",
     "testing",
     "uncertainty",
@@ -101,6 +103,7 @@ __all__ = [
     "methods",
     "persistence",
     "plots",
+    "streams",
     "tails",
     "testing",
     "uncertainty",

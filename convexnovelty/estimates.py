@@ -58,7 +58,7 @@ def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int |
     Y: Any
     if sparse:
         mean, variances, Y, rest = sparse_scatter(X, w)
-        remainder = np.where(rest == mean, 0.0, rest)  # of columns that were shifted by their mean
+        remainder = np.where(rest == mean, 0.0, rest)  # what a column lacks that was shifted by its mean
     else:
         mean, Y, remainder = dense_scatter(X, w)
         variances, rest = np.einsum("ij,ij->j", Y, Y) / total, np.zeros(p)
@@ -181,7 +181,9 @@ def sparse_scatter(X: Any, weights: Array) -> tuple[Array, Array, Any, Array]:
     shift = csc_array((np.repeat(mean[far], n), np.tile(np.arange(n), far.size), np.cumsum(lengths)), shape=(n, p))
     shifted = csc_array(X - shift)
     shifted.data[np.repeat(variances == 0.0, np.diff(shifted.indptr))] = 0.0
-    return mean, variances, shifted, np.asarray(shifted.T @ weights) / total
+    rest = mean.copy()
+    rest[far] = np.asarray(shifted[:, far].T @ weights) / total
+    return mean, variances, shifted, rest
 
 
 def _constant(mean: Array, variances: Array) -> Any:

@@ -1,0 +1,65 @@
+"""Blocks that come one after another: from a list, an iterator, or a function that starts a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from convexnovelty.errors import InputError
+from convexnovelty.streams.source import Columns, Source
+
+__all__ = ["Blocks"]
+
+
+class Blocks(Source):
+    """Blocks from a list or tuple, an iterator (read once), or a function without arguments that returns an iterator.
+
+    A block is a matrix, dense or sparse, a frame, or a pair of points and weights.
+    """
+
+    def __init__(self, given: Any, rows: int | None, columns: Columns) -> None:
+        self.given, self.rows, self.columns = given, rows, columns
+        self.repeatable = not isinstance(given, Iterator)
+        self._read = False
+
+    @classmethod
+    def accepts(cls, given: Any) -> bool:
+        """See :meth:`Source.accepts`. A list of numbers or of rows is no list of blocks."""
+        if isinstance(given, Iterator):
+            return True
+        if isinstance(given, (list, tuple)):
+            return bool(given) and all(_is_block(item) for item in given)
+        return callable(given) and not isinstance(given, type) and not hasattr(given, "shape")
+
+    def raw(self) -> Iterator[Any]:
+        """See :meth:`Source.raw`."""
+        if self._read and not self.repeatable:
+            raise InputError("source: an iterator was read before and is at its end; give a function that returns one")
+        self._read = True
+        first: Any = None
+        for index, raw in enumerate(self.given() if callable(self.given) else self.given):
+            block = raw[0] if isinstance(raw, tuple) and raw else raw
+            found = _columns(block)
+            first = found if first is None else first
+            if found != first and found is not None:
+                raise InputError(f"block {index}: columns {_said(found)} were found where block 0 has {_said(first)}")
+            yield raw
+
+
+def _is_block(item: Any) -> bool:
+    if isinstance(item, tuple):
+        return len(item) == 2 and _is_block(item[0])
+    shape = getattr(item, "shape", ())
+    return isinstance(shape, tuple) and len(shape) == 2
+
+
+def _columns(block: Any) -> list[str] | int | None:
+    """The names of a block's columns, or their number where they have none; None for what is judged later."""
+    if hasattr(block, "columns"):
+        return [str(name) for name in block.columns]
+    shape: tuple[int, ...] = getattr(block, "shape", ())
+    return int(shape[-1]) if len(shape) == 2 else None
+
+
+def _said(columns: Sequence[str] | int | None) -> str:
+    return str(columns) if not isinstance(columns, Sequence) else ", ".join(map(repr, columns))

@@ -1,0 +1,91 @@
+"""Parquet files and folders, and everything else that pyarrow reads in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from convexnovelty.errors import InputError
+from convexnovelty.streams.source import Source, needed, rows_at_once
+
+__all__ = ["Parquet"]
+
+PARQUET = (".parquet", ".pq")
+
+
+class Parquet(Source):
+    """The name of a Parquet file or of a folder of such files, or a dataset, table or Parquet file of pyarrow.
+
+    Only columns that are used are read from the disk. A gap is refused with its place, as in every matrix.
+    """
+
+    @classmethod
+    def accepts(cls, given: Any) -> bool:
+        """See :meth:`Source.accepts`."""
+        if isinstance(given, (str, Path)):
+            return Path(given).suffix.lower() in PARQUET or Path(given).is_dir()
+        return type(given).__module__.partition(".")[0] == "pyarrow" and hasattr(given, "schema")
+
+    def raw(self) -> Iterator[Any]:
+        """See :meth:`Source.raw`."""
+        given = self.given
+        if hasattr(given, "read_next_batch"):
+            raise InputError("source: a RecordBatchReader can be read once; give the dataset or file it comes from")
+        if hasattr(given, "iter_batches"):  # a ParquetFile
+            names = [str(name) for name in given.schema_arrow.names]
+            wanted = self._wanted(names)
+            batches = given.iter_batches(batch_size=rows_at_once(self.rows, len(wanted)), columns=wanted)
+        else:
+            dataset = needed("pyarrow.dataset", "detect")
+            opened = given
+            if isinstance(given, (str, Path)):
+                try:
+                    opened = dataset.dataset(str(given), format="parquet")
+                except (OSError, ValueError) as error:
+                    raise InputError(f"source: {given} cannot be read as Parquet ({str(error)[:200]})") from error
+            elif not isinstance(given, dataset.Dataset):
+                opened = dataset.dataset(given)
+            wanted = self._wanted([str(name) for name in opened.schema.names])
+            batches = opened.to_batches(
+                columns=wanted, batch_size=rows_at_once(self.rows, len(wanted)), batch_readahead=1, fragment_readahead=1
+            )
+        for batch in batches:
+            if batch.num_rows:
+                yield _Batch(batch)
+
+    def _wanted(self, names: list[str]) -> list[str]:
+        others = [name for name in (self.columns.weights, self.columns.classes) if name is not None]
+        wanted = [*self.columns.of(names), *others]
+        if not wanted:
+            raise InputError(f"source: {self.given} has no column; give a table with numbers in it")
+        return wanted
+
+
+class _Batch:
+    """A batch as a frame: columns by name, no more."""
+
+    def __init__(self, batch: Any) -> None:
+        self.batch = batch
+        self.columns = [str(name) for name in batch.schema.names]
+
+    def __getitem__(self, wanted: Any) -> Any:
+        if isinstance(wanted, str):
+            return self.batch.column(wanted).to_numpy(zero_copy_only=False)
+        return _matrix(self.batch.select(wanted))
+
+
+def _matrix(batch: Any) -> Any:
+    columns = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        values = column.to_numpy(zero_copy_only=False)
+        if values.dtype.kind == "O" and column.null_count and str(column.type) == "bool":
+            values = np.array([np.nan if item is None else float(item) for item in values])
+        if values.dtype.kind not in "biuf":
+            raise InputError(
+                f"column {name!r}: {column.type} was found where numbers are needed; name the columns that are features"
+            )
+        columns.append(values)
+    return np.column_stack(columns).astype(np.float64, copy=False)

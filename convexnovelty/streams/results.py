@@ -1,0 +1,275 @@
+"""What is computed from points that come in pieces: blocks, moments, feature maps and scores."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from convexnovelty.errors import InputError
+from convexnovelty.features import FeatureMap, KernelFeatures
+from convexnovelty.kernels import SCALE, Gaussian, Polynomial, Precomputed, Sigmoid, as_kernel
+from convexnovelty.moments import REPRESENTATIONS, Moments
+from convexnovelty.streams.source import Block, Columns, as_source, needed
+from convexnovelty.validation import Array, integer
+
+__all__ = ["chunks", "features_of", "moments_by_class", "moments_of", "score_chunks"]
+
+EXACT = 5000  # columns up to which a cut to ``rank`` factors is made once, at the end
+
+
+def chunks(source: Any, rows: int | None = None, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """The points of any source, block by block: dense float64 of shape (n, p) or sparse by rows, checked.
+
+    Parameters
+    ----------
+    source : an array, a memory map, a frame or a sparse matrix; the name of a ``.npy`` file, or of a Parquet file or
+        folder; a pyarrow dataset; a Dask array or frame; blocks in a list or an iterator; or a function that returns an
+        iterator of blocks.
+    rows : how many rows a block has where the source leaves the choice; about 32 MB if None.
+    columns : the features of a source whose columns have names; all if None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [block.shape for block in chunks(np.zeros((5, 3)), rows=2)]
+    [(2, 3), (2, 3), (1, 3)]
+
+    Raises InputError for entries that are no finite numbers, with block, row and column.
+    """
+    named = Columns(_names(columns))
+    for index, raw in enumerate(as_source(source, rows, named).raw()):
+        yield Block.of(index, raw, named).points
+
+
+def moments_of(
+    source: Any,
+    *,
+    ddof: Any = 0,
+    representation: str | None = None,
+    rank: int | None = None,
+    features: FeatureMap | None = None,
+    rows: int | None = None,
+    columns: Sequence[str] | None = None,
+    weights: str | None = None,
+) -> Moments:
+    """The moments of the points of any source, in one pass and with one block in memory.
+
+    They are those that :meth:`Moments.estimate` finds in memory, to rounding: each block is centred on its own mean, and
+    blocks merge by the formula of Chan, Golub and LeVeque with means of twice the usual precision.
+
+    Parameters
+    ----------
+    source, rows, columns : as for :func:`chunks`. Blocks may be pairs of points and weights.
+    ddof, representation, rank : as for :meth:`Moments.estimate`. With ``rank`` and more than 5,000 columns each merge is
+        cut to that many factors, which bounds the covariance from above, but is not the best cut of the whole.
+    features : a feature map, in whose coordinates the moments are taken; see :func:`features_of`.
+    weights : the name of the column that holds weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(12.0).reshape(6, 2)
+    >>> moments_of(iter([X[:4], X[4:]])), moments_of(X).mean.tolist()
+    (Moments(dimension=2, representation='dense', count=6), [5.0, 6.0])
+    """
+    named = Columns(_names(columns), weights)
+    found: Moments | None = as_source(source, rows, named).reduced(
+        partial(_moments, named, features, ddof, _representation(representation, rank), rank), partial(_merged, rank)
+    )
+    if found is None:
+        raise InputError("source: it has no row; give at least one")
+    return found if rank is None else found.truncated(rank)
+
+
+def moments_by_class(
+    source: Any, classes: str, *, ddof: Any = 0, rows: int | None = None, columns: Sequence[str] | None = None
+) -> dict[Any, Moments]:
+    """The moments of each class of a table, by the column that holds the classes, in one pass."""
+    named = Columns(_names(columns), classes=classes)
+    return as_source(source, rows, named).reduced(partial(_by_class, named, ddof), _union)
+
+
+def features_of(
+    source: Any,
+    kernel: Any = "gaussian",
+    rank: int = 100,
+    *,
+    sample: int | None = None,
+    random_state: int = 0,
+    rows: int | None = None,
+    columns: Sequence[str] | None = None,
+) -> KernelFeatures:
+    """A feature map of fixed rank, whose pivots are chosen in a random sample of the source (Nystroem's method).
+
+    A kernel with ``gamma="scale"`` takes it from all rows. If the sample is the whole source, the map is the one that
+    :class:`KernelFeatures` makes in memory.
+
+    Parameters
+    ----------
+    sample : how many rows are drawn; twenty times ``rank`` if None, and at least 2,000.
+    random_state : of the drawing, which depends on it and on how the source is cut into blocks, not on who computes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> features = features_of(iter([X[:200], X[200:]]), "gaussian", rank=30)
+    >>> moments_of(X, features=features).dimension
+    30
+    """
+    rank = integer(rank, "rank", 1)
+    count = max(20 * rank, 2000) if sample is None else integer(sample, "sample", 1)
+    named, kernel = Columns(_names(columns)), as_kernel(kernel)
+    if isinstance(kernel, Precomputed):
+        raise InputError("kernel: 'precomputed' was found, but a stream has points; give a kernel with a formula")
+    drawn: _Sample = as_source(source, rows, named).reduced(
+        partial(_sampled, named, count, integer(random_state, "random_state", 0)), _Sample.merged
+    )
+    if drawn.moments is None:
+        raise InputError("source: it has no row; give at least one")
+    if isinstance(kernel, (Gaussian, Polynomial, Sigmoid)) and kernel.gamma == SCALE:
+        kernel = dataclasses.replace(kernel, gamma=_gamma(drawn.moments))
+    return KernelFeatures(drawn.points[np.argsort(drawn.places)], kernel, rank=rank)
+
+
+def score_chunks(
+    estimator: Any,
+    source: Any,
+    *,
+    method: str = "decision_function",
+    rows: int | None = None,
+    columns: Sequence[str] | None = None,
+) -> Iterator[Any]:
+    """The scores of a source's rows, block by block and in order: those that the estimator gives to all rows at once.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator or pipeline.
+    source, rows, columns : as for :func:`chunks`. The blocks of a Dask collection are scored by its workers.
+    method : "decision_function", "predict" or "score_samples".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convexnovelty.estimators import OneClassSVM
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> detector = OneClassSVM().fit(X)
+    >>> scores = np.concatenate(list(score_chunks(detector, X, rows=30)))
+    >>> bool(np.allclose(scores, detector.decision_function(X), atol=1e-12))
+    True
+    """
+    if not callable(getattr(estimator, method, None)):
+        raise InputError(f"method: {type(estimator).__name__} has no {method!r}; give the name of one of its methods")
+    named = Columns(_names(columns))
+    yield from as_source(source, rows, named).mapped(partial(_scores, named, estimator, method))
+
+
+def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    if isinstance(columns, str):
+        raise InputError(f"columns: the word {columns!r} was found; give a list of names")
+    return None if columns is None else tuple(columns)
+
+
+def _representation(representation: str | None, rank: int | None) -> str:
+    if rank is not None:
+        integer(rank, "rank", 1)
+        if representation not in (None, "low_rank"):
+            raise InputError(f"rank: {rank} was found with the representation {representation!r}; use 'low_rank'")
+    chosen = representation or ("dense" if rank is None else "low_rank")
+    if chosen not in REPRESENTATIONS:
+        raise InputError(f"representation: {chosen!r} was found; give one of {', '.join(REPRESENTATIONS)}")
+    return chosen
+
+
+def _moments(
+    columns: Columns,
+    features: FeatureMap | None,
+    ddof: Any,
+    representation: str,
+    rank: int | None,
+    index: int,
+    raw: Any,
+) -> Moments | None:
+    block = Block.of(index, raw, columns)
+    if block.points.shape[0] == 0 or (block.weights is not None and not block.weights.any()):
+        return None
+    X = block.points if features is None else features.coordinates(block.points)
+    if rank is not None and X.shape[1] > EXACT:
+        return Moments.estimate(X, block.weights, ddof, rank=rank)
+    # A cut of merged cuts would not be the cut of the whole, so blocks keep all axes while there are few columns.
+    return Moments.estimate(X, block.weights, ddof, "dense" if rank is not None else representation)
+
+
+def _merged(rank: int | None, left: Moments | None, right: Moments | None) -> Moments | None:
+    if left is None or right is None:
+        return left if right is None else right
+    found = left + right
+    return found if rank is None or found.dimension <= EXACT else found.truncated(rank)
+
+
+def _by_class(columns: Columns, ddof: Any, index: int, raw: Any) -> dict[Any, Moments]:
+    block = Block.of(index, raw, columns)
+    found = {}
+    for label in np.unique(block.classes):
+        found[label.item() if hasattr(label, "item") else label] = Moments.estimate(
+            block.points[block.classes == label], ddof=ddof
+        )
+    return found
+
+
+def _union(left: dict[Any, Moments], right: dict[Any, Moments]) -> dict[Any, Moments]:
+    return {
+        label: left[label] + right[label] if label in left and label in right else (left.get(label) or right[label])
+        for label in sorted({*left, *right})
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sample:
+    """The rows with the smallest random keys so far, where each stands, and the diagonal moments of all."""
+
+    count: int
+    keys: Array
+    places: Any
+    points: Array
+    moments: Moments | None
+
+    def merged(self, other: _Sample) -> _Sample:
+        keys = np.concatenate([self.keys, other.keys])
+        places, points = np.concatenate([self.places, other.places]), np.vstack([self.points, other.points])
+        kept = np.argsort(keys, kind="stable")[: self.count]
+        return _Sample(self.count, keys[kept], places[kept], points[kept], _merged(None, self.moments, other.moments))
+
+
+def _sampled(columns: Columns, count: int, seed: int, index: int, raw: Any) -> _Sample:
+    X = Block.of(index, raw, columns).points
+    keys = np.random.default_rng([seed, index]).random(X.shape[0])
+    kept = np.argsort(keys, kind="stable")[:count]
+    rows = X[kept] if isinstance(X, np.ndarray) else X[kept].toarray()
+    moments = Moments.estimate(X, representation="diagonal") if X.shape[0] else None
+    # Blocks are numbered, and rows within them, which orders rows as the source does without knowing lengths.
+    return _Sample(count, keys[kept], index * 2**40 + kept, rows, moments)
+
+
+def _gamma(moments: Moments) -> float:
+    """What :func:`~convexnovelty.distances.scale_gamma` reads off all entries, from means and variances of columns."""
+    varying = moments.variances > 0
+    if not varying.any():
+        return 1.0
+    means, variances = moments.mean[varying], moments.variances[varying]
+    return float(1.0 / (varying.sum() * (variances.mean() + means.var())))
+
+
+def _scores(columns: Columns, estimator: Any, method: str, index: int, raw: Any) -> Any:
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None or not hasattr(raw, "columns"):
+        X = Block.of(index, raw, columns).points
+    else:
+        # Columns of a table are taken by their names, in whatever order they stand.
+        features = tuple(str(name) for name in names)
+        X = needed("pandas", "detect").DataFrame(Block.of(index, raw, Columns(features)).points, columns=features)
+    return getattr(estimator, method)(X) if X.shape[0] else np.zeros(0)

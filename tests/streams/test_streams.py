@@ -1,0 +1,284 @@
+"""Every source gives the moments, features and scores that the same rows give in memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask.array
+import dask.dataframe
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+from convexnovelty import streams
+from convexnovelty.errors import InputError
+from convexnovelty.estimators import OneClassSVM
+from convexnovelty.features import KernelFeatures
+from convexnovelty.moments import Moments
+
+NAMES = ["a", "b", "c"]
+TOLERANCE = 1e-10
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    rng = np.random.default_rng(5)
+    return rng.normal(size=(1000, 3)) @ np.array([[1.0, 0.5, 0.0], [0.0, 2.0, 0.3], [0.0, 0.0, 0.1]]) + [1e6, 0.0, -3.0]
+
+
+def parquet_folder(X: np.ndarray, folder: Path) -> Path:
+    target = folder / "parts"
+    target.mkdir()
+    for k, part in enumerate(np.array_split(X, 3)):
+        pq.write_table(pa.table(dict(zip(NAMES, part.T, strict=True))), target / f"part{k}.parquet", row_group_size=70)
+    return target
+
+
+def npy_file(X: np.ndarray, folder: Path) -> Path:
+    np.save(folder / "X.npy", X)
+    return folder / "X.npy"
+
+
+SOURCES: dict[str, Callable[[np.ndarray, Path], Any]] = {
+    "array": lambda X, folder: X,
+    "file": npy_file,
+    "name of a file": lambda X, folder: str(npy_file(X, folder)),
+    "memory map": lambda X, folder: np.load(npy_file(X, folder), mmap_mode="r"),
+    "sparse": lambda X, folder: sp.csr_array(X),
+    "sparse by columns": lambda X, folder: sp.csc_matrix(X),
+    "pandas": lambda X, folder: pd.DataFrame(X, columns=NAMES),
+    "pandas, numbered": lambda X, folder: pd.DataFrame(X),
+    "polars": lambda X, folder: pl.DataFrame(dict(zip(NAMES, X.T, strict=True))),
+    "list of blocks": lambda X, folder: [X[:10], X[10:11], X[11:]],
+    "an empty block": lambda X, folder: [X[:0], X[:500], X[500:500], X[500:]],
+    "iterator": lambda X, folder: iter(np.array_split(X, 13)),
+    "function": lambda X, folder: lambda: iter(np.array_split(X, 13)),
+    "iterator of frames": lambda X, folder: (pd.DataFrame(part, columns=NAMES) for part in np.array_split(X, 4)),
+    "iterator of sparse": lambda X, folder: (sp.csr_array(part) for part in np.array_split(X, 4)),
+    "Parquet folder": parquet_folder,
+    "Parquet file": lambda X, folder: (
+        pd.DataFrame(X, columns=NAMES).to_parquet(folder / "X.parquet", index=False) or folder / "X.parquet"
+    ),
+    "ParquetFile": lambda X, folder: (
+        pd.DataFrame(X, columns=NAMES).to_parquet(folder / "X.pq", index=False) or pq.ParquetFile(folder / "X.pq")
+    ),
+    "dataset": lambda X, folder: pyarrow.dataset.dataset(parquet_folder(X, folder)),
+    "table": lambda X, folder: pa.table(dict(zip(NAMES, X.T, strict=True))),
+    "Dask array": lambda X, folder: dask.array.from_array(X, chunks=(130, 2)),
+    "Dask array of unknown lengths": lambda X, folder: (lambda D: D[D[:, 0] > 0])(dask.array.from_array(X, chunks=200)),
+    "Dask frame": lambda X, folder: dask.dataframe.from_pandas(pd.DataFrame(X, columns=NAMES), npartitions=7),
+    "Dask on Parquet": lambda X, folder: dask.dataframe.read_parquet(parquet_folder(X, folder)),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_blocks_stack_to_the_points(name: str, X: np.ndarray, tmp_path: Path) -> None:
+    source = SOURCES[name](X, tmp_path)
+    blocks = [b.toarray() if sp.issparse(b) else b for b in streams.chunks(source, rows=100)]
+    np.testing.assert_array_equal(np.vstack(blocks), X)
+    if name in ("array", "memory map", "sparse", "pandas", "polars", "table"):
+        assert len(blocks) == 10
+
+
+@pytest.mark.parametrize("representation", ["dense", "diagonal", "low_rank"])
+@pytest.mark.parametrize("name", SOURCES)
+def test_moments_equal_those_in_memory(name: str, representation: str, X: np.ndarray, tmp_path: Path) -> None:
+    found = streams.moments_of(SOURCES[name](X, tmp_path), representation=representation, ddof=1, rows=90)
+    expected = Moments.estimate(X, representation=representation, ddof=1)
+    assert (found.representation, found.count) == (representation, 1000)
+    scale = np.sqrt(np.outer(expected.variances, expected.variances))
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-15, atol=1e-14)
+    assert np.abs((found.covariance - expected.covariance) / scale).max() < TOLERANCE
+
+
+def test_a_cut_is_that_of_the_whole(X: np.ndarray) -> None:
+    found, expected = streams.moments_of(X, rank=2, rows=90), Moments.estimate(X, rank=2)
+    np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.specific_variances, expected.specific_variances, rtol=1e-9)
+
+
+def test_many_columns_are_cut_at_each_merge_and_bounded_from_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams.results, "EXACT", 10)
+    X = np.random.default_rng(0).normal(size=(300, 20)) * np.geomspace(10, 0.1, 20)
+    found = streams.moments_of(sp.csr_array(X), rank=5, rows=50)
+    assert found.loadings.shape[0] <= 5
+    assert np.linalg.eigvalsh(found.covariance - Moments.estimate(X).covariance).min() > -1e-9
+
+
+def test_weights_of_pairs_and_of_a_column(X: np.ndarray, tmp_path: Path) -> None:
+    w = np.arange(1000.0) % 4
+    expected = Moments.estimate(X, w)
+    pairs = ((X[k : k + 100], w[k : k + 100]) for k in range(0, 1000, 100))
+    frame = pd.DataFrame(X, columns=NAMES).assign(weight=w)
+    frame.to_parquet(tmp_path / "w.parquet")
+    for found in (
+        streams.moments_of(pairs),
+        streams.moments_of([(X[w == 0], w[w == 0]), (X, w)]),  # a block without any weight counts for nothing
+        streams.moments_of(frame, weights="weight", rows=77),
+        streams.moments_of(tmp_path / "w.parquet", weights="weight", columns=NAMES, rows=77),
+        streams.moments_of(dask.dataframe.from_pandas(frame, npartitions=3), weights="weight"),
+    ):
+        assert found.count == w.sum()
+        np.testing.assert_allclose(found.covariance, expected.covariance, rtol=TOLERANCE, atol=1e-9)
+
+
+def test_columns_are_chosen_and_ordered_by_name(X: np.ndarray, tmp_path: Path) -> None:
+    frame = pd.DataFrame(X, columns=NAMES).assign(who="x")
+    frame.to_parquet(tmp_path / "t.parquet")
+    expected = X[:, [2, 0]].mean(axis=0)
+    for source in (frame, pl.from_pandas(frame), tmp_path / "t.parquet", dask.dataframe.from_pandas(frame)):
+        np.testing.assert_allclose(streams.moments_of(source, columns=["c", "a"]).mean, expected, rtol=1e-12)
+
+
+def test_classes_of_a_table(X: np.ndarray, tmp_path: Path) -> None:
+    kind = np.where(np.arange(1000) < 900, "good", "bad")  # some blocks lack a class
+    frame = pd.DataFrame(X, columns=NAMES).assign(kind=kind)
+    frame.to_parquet(tmp_path / "k.parquet", index=False)
+    for source in (frame, tmp_path / "k.parquet", dask.dataframe.from_pandas(frame, npartitions=5)):
+        found = streams.moments_by_class(source, "kind", rows=100)
+        assert list(found) == ["bad", "good"]
+        for label in found:
+            expected = Moments.estimate(X[kind == label])
+            np.testing.assert_allclose(found[label].covariance, expected.covariance, rtol=TOLERANCE, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["array", "function", "Parquet folder", "Dask array"])
+def test_features_of_a_sample_that_is_all_are_those_in_memory(name: str, X: np.ndarray, tmp_path: Path) -> None:
+    source = SOURCES[name](X, tmp_path)
+    found = streams.features_of(source, "gaussian", rank=20, sample=1000, rows=100)
+    expected = KernelFeatures(X, "gaussian", rank=20)
+    np.testing.assert_array_equal(found.points, X)
+    np.testing.assert_allclose(found.kernel.gamma, expected.kernel.gamma, rtol=1e-10)
+    np.testing.assert_array_equal(found.pivots, expected.pivots)
+
+
+def test_moments_of_truncated_features_equal_those_in_memory(X: np.ndarray) -> None:
+    features = streams.features_of(iter(np.array_split(X, 7)), "gaussian", rank=20, sample=200)
+    found = streams.moments_of(X, features=features, rows=90)
+    expected = Moments.estimate(features.coordinates(X))
+    assert found.own_axes
+    np.testing.assert_allclose(found.mean, expected.mean, atol=TOLERANCE)
+    np.testing.assert_allclose(found.covariance, expected.covariance, atol=TOLERANCE)
+
+
+def test_samples_are_reproducible_and_even(X: np.ndarray) -> None:
+    rows = np.arange(1000.0)[:, None]
+    drawn = [
+        streams.features_of(rows, "gaussian", rank=5, sample=100, rows=90, random_state=k).points for k in range(40)
+    ]
+    again = streams.features_of(iter(np.split(rows, range(90, 1000, 90))), "gaussian", rank=5, sample=100).points
+    np.testing.assert_array_equal(drawn[0], again)
+    counts = np.histogram(np.concatenate(drawn), bins=10, range=(0, 1000))[0]
+    assert abs(counts - 400).max() < 5 * np.sqrt(400 * 0.9)  # each tenth of the rows is drawn as often
+    assert (np.diff(drawn[0].ravel()) > 0).all()
+
+
+@pytest.mark.parametrize("name", [n for n in SOURCES if "sparse" not in n])
+def test_scores_of_blocks_are_those_of_all_rows(name: str, X: np.ndarray, tmp_path: Path) -> None:
+    detector = OneClassSVM(0.1).fit(X[:200])
+    for method in ("decision_function", "predict", "score_samples"):
+        found = np.concatenate(list(streams.score_chunks(detector, SOURCES[name](X, tmp_path), method=method, rows=90)))
+        np.testing.assert_allclose(found, getattr(detector, method)(X), atol=1e-12)
+        tmp_path = tmp_path / method
+        tmp_path.mkdir()
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_go_by_the_names_of_columns(X: np.ndarray, tmp_path: Path) -> None:
+    frame = pd.DataFrame(X, columns=NAMES)
+    detector = OneClassSVM(0.1).fit(frame[:200])
+    moved = frame[["c", "a", "b"]].assign(note="text")
+    moved.to_parquet(tmp_path / "moved.parquet")
+    for source in (moved, pl.from_pandas(moved), tmp_path / "moved.parquet", dask.dataframe.from_pandas(moved)):
+        found = np.concatenate(list(streams.score_chunks(detector, source, rows=90)))
+        np.testing.assert_allclose(found, detector.decision_function(frame), atol=1e-12)
+    with pytest.raises(InputError, match="none is called 'b'"):
+        list(streams.score_chunks(detector, frame[["a", "c"]]))
+
+
+BAD = {
+    "not a number": ([np.ones((2, 2)), np.array([[1.0, 2.0], [3.0, np.nan]])], r"block 1: X: nan .* row 1, column 1"),
+    "columns": ([np.ones((2, 2)), np.ones((2, 3))], r"block 1: columns 3 were found where block 0 has 2"),
+    "names": (
+        [pd.DataFrame({"a": [1], "b": [2]}), pd.DataFrame({"b": [1], "a": [2]})],
+        r"block 1: columns 'b', 'a' were found where block 0 has 'a', 'b'",
+    ),
+    "words": ([np.array([["x", "y"]])], r"block 0: .*give real numbers"),
+    "weights": ([(np.ones((2, 1)), [1.0, -1.0])], r"block 0: weights: -1 was found at position 1"),
+    "nothing": (iter([]), "it has no block"),
+    "no row": ([np.ones((0, 2))], "it has no row"),
+    "a number": (3, "int was found"),
+    "numbers": ([1.0, 2.0], "list was found"),
+    "a wrong name": ("points.xyz", "str was found"),
+    "a Dask bag": (__import__("dask.bag").bag.from_sequence([1, 2]), "Dask Bag was found"),
+    "a Dask vector": (dask.array.ones(4), r"Dask array of shape \(4,\)"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_used_is_refused_with_its_place(name: str) -> None:
+    source, message = BAD[name]
+    with pytest.raises(InputError, match=message):
+        streams.moments_of(source)
+
+
+def test_text_in_a_table_is_refused_by_name(tmp_path: Path) -> None:
+    pd.DataFrame({"a": [1.0], "who": ["me"]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"column 'who': .*string was found"):
+        streams.moments_of(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="none is called 'z'; found are 'a', 'who'"):
+        streams.moments_of(tmp_path / "t.parquet", columns=["z"])
+    with pytest.raises(InputError, match="ndarray has no names"):
+        streams.moments_of(np.ones((2, 2)), columns=["z"])
+    (tmp_path / "broken.parquet").write_text("no Parquet")
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        streams.moments_of(tmp_path / "broken.parquet")
+
+
+def test_an_iterator_is_read_once() -> None:
+    source = streams.as_source(iter([np.ones((2, 2))]))
+    list(source.raw())
+    with pytest.raises(InputError, match="give a function that returns one"):
+        list(source.raw())
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_exactly_one_kind_accepts_a_source(name: str, X: np.ndarray, tmp_path: Path) -> None:
+    given = SOURCES[name](X, tmp_path)
+    assert sum(kind.accepts(given) for kind in streams.source.kinds()) == 1
+
+
+@pytest.mark.parametrize("given", [None, 3, "word", {"a": 1}, [[1.0, 2.0]], np.ones(3), object(), int, [], ()])
+def test_other_objects_are_no_streams(given: Any) -> None:
+    assert not streams.is_stream(given)
+
+
+def test_optional_packages_are_imported_on_use_only() -> None:
+    code = (
+        "import sys, numpy as np; from convexnovelty import streams; streams.moments_of(np.ones((3, 2)));"
+        "print([m for m in ('dask', 'pyarrow', 'pandas', 'cvxpy') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_memory_stays_that_of_a_block(tmp_path: Path) -> None:
+    import tracemalloc
+
+    target = np.lib.format.open_memmap(tmp_path / "big.npy", mode="w+", shape=(400_000, 20))
+    target[:] = np.arange(20.0)
+    target.flush()
+    del target
+    tracemalloc.start()
+    streams.moments_of(tmp_path / "big.npy", rows=10_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16e6  # the file has 64 MB, a block 1.6
