@@ -513,7 +513,7 @@ def test_many_parts_far_from_the_origin_merge_to_exact_moments(
     parts: int, representation: str, sparse: bool, rng: np.random.Generator
 ) -> None:
     # Sorted, so that the means of the parts differ by as much as the points do: the case in which merging cancels most.
-    X = np.sort(rng.normal(size=(2000, 3)), axis=0) + [1e8, -1e8, 0.5]
+    X = np.sort(rng.normal(size=(2000, 3)), axis=0) + np.array([1e8, -1e8, 0.5])
     exact = [[Fraction(x) for x in column] for column in X.T.tolist()]
     means = [sum(column) / len(column) for column in exact]
     away = [[x - m for x in column] for column, m in zip(exact, means, strict=True)]
