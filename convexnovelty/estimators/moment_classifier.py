@@ -14,6 +14,7 @@ from convexnovelty.estimators.scores import LinearScore
 from convexnovelty.estimators.two_class import binary_classes
 from convexnovelty.methods import moment_classifier
 from convexnovelty.moments import Moments
+from convexnovelty.streams import moments_of
 from convexnovelty.validation import Array, nonnegative
 
 __all__ = ["MomentClassifier"]
@@ -29,7 +30,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     slack_penalty : the price of the positives' slacks (the paper's 1/(nu n)); None for a hard margin.
     uncertainty, tail : a set around the negative moments and a tail; exact moments and Chebyshev by default.
-    negative_moments : ``cn.Moments`` of the negatives, used instead of the negative rows; None to estimate them.
+    negative_moments : ``cn.Moments`` of the negatives, or a source of negative rows that is read in blocks (see
+        :mod:`convexnovelty.streams`), used instead of the negative rows; None to estimate them.
     factors : None for the full covariance; k for the factor model with k factors and a diagonal.
     ridge : variance added in every direction, relative to the moments' own size.
     solver : "auto" for coordinate descent where it is exact and Clarabel elsewhere, or the name of a CVXPY solver.
@@ -55,7 +57,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         slack_penalty: float | None = 0.1,
         uncertainty: Any = None,
         tail: Any = None,
-        negative_moments: Moments | None = None,
+        negative_moments: Any = None,
         factors: int | None = None,
         ridge: float = 1e-6,
         solver: str = "auto",
@@ -78,14 +80,14 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from points of shape (n, p) and labels of two classes; the second class is the positive one."""
         X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
         self.classes_, index = binary_classes(self, y)
-        moments = self.negative_moments
-        if moments is None:
-            negatives = X[index == 0]
+        moments: Any = self.negative_moments
+        if not isinstance(moments, Moments):
+            negatives = X[index == 0] if moments is None else moments
             chosen: dict[str, Any] = (
                 {} if self.factors is None else {"representation": "low_rank", "rank": self.factors}
             )
-            moments = Moments.estimate(negatives, **chosen)
-        elif moments.dimension != X.shape[1]:
+            moments = Moments.estimate(negatives, **chosen) if moments is None else moments_of(negatives, **chosen)
+        if moments.dimension != X.shape[1]:
             raise InputError(
                 f"negative_moments: dimension {moments.dimension} was found where X has {X.shape[1]} columns"
             )

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from convexnovelty.errors import InputError
 from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel
 from convexnovelty.estimators.scores import LinearScore, RegionScore
-from convexnovelty.features import LinearFeatures
+from convexnovelty.features import FeatureMap, LinearFeatures
+from convexnovelty.kernels import Linear
 from convexnovelty.methods import single_class_mpm
 from convexnovelty.moments import Moments
+from convexnovelty.regions import TIE_TOLERANCE
+from convexnovelty.streams import as_source, features_of, is_stream, moments_of
 from convexnovelty.uncertainty import as_moment_set
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, nonnegative
@@ -77,9 +82,61 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         self.calibration_share = calibration_share
         self.random_state = random_state
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SingleClassMPM:
+        """Learn what ordinary points look like from points, or from what is known of them.
+
+        Parameters
+        ----------
+        X : points of shape (n, p); or a source that is read in blocks, see :mod:`convexnovelty.streams`; or, with the
+            linear kernel, ``cn.Moments``. Other kernels need ``rank`` to learn from a source, and read it twice.
+        y : ignored.
+        sample_weight : weights of shape (n,), not negative; None for ones. A source may carry its own.
+        """
+        if isinstance(X, Moments) or is_stream(X):
+            if sample_weight is not None:
+                raise InputError(
+                    "sample_weight: it was given beside a source; give blocks that are pairs of points and weights"
+                )
+            return self._fit_source(X)
+        super().fit(X, y, sample_weight)
+        return self
+
+    def _fit_source(self, X: Any) -> SingleClassMPM:
+        if self.false_alarm_rate is not None:
+            raise InputError(
+                f"false_alarm_rate: {self.false_alarm_rate!r} was found, but no rows of a source are held out; leave it None, "
+                "and take the threshold from scores of rows that took no part"
+            )
+        kernel, features = named_kernel(self.kernel, self.gamma, self.degree, self.coef0), None
+        source = None if isinstance(X, Moments) else as_source(X)
+        if isinstance(kernel, Linear) and self.rank is None:
+            moments = X if source is None else moments_of(source)
+        elif source is None:
+            raise InputError(f"kernel: {self.kernel!r} was found, but moments know no points; give kernel='linear'")
+        elif self.rank is None:
+            raise InputError(
+                f"rank: None was found with the kernel {self.kernel!r}; give a number to read a source in blocks"
+            )
+        else:
+            features = features_of(source, kernel, self.rank)
+            moments = moments_of(source, features=features)
+        learned = self._solved(moments, features)
+        names = None if source is None else source.names
+        self.n_features_in_ = moments.dimension if features is None else features.points.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.score_, self.guarantee_ = learned.score, learned.guarantee
+        self.certificate_, self.objective_ = learned.certificate, learned.objective
+        # As in memory, a tie at the boundary is an inlier; the level stands for the range of scores, which nobody has seen.
+        self.offset_ = learned.level - TIE_TOLERANCE * abs(learned.level)
+        return self
+
     def _learn(self, X: Array, weights: Array | None) -> Learned:
         features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights), self.rank)
-        moments = Moments.estimate(features.training, weights=weights)
+        return self._solved(Moments.estimate(features.training, weights=weights), features)
+
+    def _solved(self, moments: Moments, features: FeatureMap | None) -> Learned:
         uncertainty = self.uncertainty
         if uncertainty is None:
             uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge") * moments.unit**2)
@@ -92,5 +149,6 @@ class SingleClassMPM(WeightedNoveltyEstimator):
             problem = single_class_mpm.single_class_mpm(moments, self.confidence, uncertainty, self.tail)
             solution = problem.solve(None if self.solver == "auto" else self.solver)
         region: Any = solution.region
-        score = LinearScore(region.normal) if isinstance(features, LinearFeatures) else RegionScore(features, region)
+        linear = features is None or isinstance(features, LinearFeatures)
+        score = LinearScore(region.normal) if linear else RegionScore(features, region)
         return Learned(score, region.level, solution.guarantee, solution.residuals, solution.objective)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from convexnovelty.errors import InputError
 from convexnovelty.estimators.base import feature_map, named_kernel
 from convexnovelty.estimators.scores import LinearScore, RegionScore
-from convexnovelty.features import LinearFeatures
+from convexnovelty.features import FeatureMap, LinearFeatures
 from convexnovelty.methods import two_class_mpm
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -90,23 +93,52 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: Any, y: Any) -> TwoClassMPM:
-        """Learn the half-space from points of shape (n, p) and labels of two classes."""
+    def fit(self, X: Any, y: Any = None) -> TwoClassMPM:
+        """Learn the half-space from points of shape (n, p) and labels of two classes.
+
+        With the linear kernel, ``X`` may also be the moments of both classes by their labels, as
+        :func:`convexnovelty.streams.moments_by_class` reads them from data of any size; ``y`` is then left out.
+        """
+        if isinstance(X, Mapping) and not sp.issparse(X):  # a sparse dictionary of keys is a mapping too
+            return self._fit_moments(X, y)
         X, y = validate_data(self, X, y, dtype=np.float64)
         self.classes_, index = binary_classes(self, y)
         features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0), self.rank)
         rows = features.training
-        uncertainty = self.uncertainty
-        if uncertainty is None:
-            uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge") * features.unit**2)
         # The second class is the positive one, as decision functions of scikit-learn have it.
         moments = Moments.estimate(rows[index == 1]), Moments.estimate(rows[index == 0])
+        return self._solved(moments, features, features.unit)
+
+    def _fit_moments(self, X: Mapping[Any, Moments], y: Any) -> TwoClassMPM:
+        if y is not None:
+            raise InputError("y: labels were given beside moments, which are labelled already; leave y out")
+        if len(X) != 2 or not all(isinstance(part, Moments) for part in X.values()):
+            kinds = ", ".join(f"{label!r}: {type(part).__name__}" for label, part in X.items())
+            raise InputError(
+                f"X: a mapping of {kinds or 'nothing'} was found; give cn.Moments of two classes by their labels"
+            )
+        if self.kernel != "linear" or self.rank is not None:
+            raise InputError(f"kernel: {self.kernel!r} was found, but moments know no points; give kernel='linear'")
+        self.classes_ = np.array(sorted(X))
+        negative, positive = (X[label] for label in sorted(X))
+        if negative.dimension != positive.dimension:
+            raise InputError(f"X: dimensions {negative.dimension} and {positive.dimension} were found; give equal ones")
+        self.n_features_in_ = positive.dimension
+        self.__dict__.pop("feature_names_in_", None)
+        counts = [part.count or 0.0 for part in (positive, negative)]
+        weights = counts if all(counts) else [1.0, 1.0]
+        squares = float(np.average([positive.unit**2, negative.unit**2], weights=weights))
+        return self._solved((positive, negative), None, squares**0.5)
+
+    def _solved(self, moments: tuple[Moments, Moments], features: FeatureMap | None, unit: float) -> TwoClassMPM:
+        uncertainty = self.uncertainty
+        if uncertainty is None:
+            uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge") * unit**2)
         problem = two_class_mpm.two_class_mpm(*moments, uncertainty, self.tail)
         solution = problem.solve(None if self.solver == "auto" else self.solver)
         region: Any = solution.region
-        self.score_ = (
-            LinearScore(region.normal) if isinstance(features, LinearFeatures) else RegionScore(features, region)
-        )
+        linear = features is None or isinstance(features, LinearFeatures)
+        self.score_ = LinearScore(region.normal) if linear else RegionScore(features, region)
         self.offset_ = region.level
         self.guarantee_, self.certificate_, self.objective_ = solution.guarantee, solution.residuals, solution.objective
         return self

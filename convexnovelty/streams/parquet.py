@@ -29,36 +29,42 @@ class Parquet(Source):
             return Path(given).suffix.lower() in PARQUET or Path(given).is_dir()
         return type(given).__module__.partition(".")[0] == "pyarrow" and hasattr(given, "schema")
 
+    @property
+    def names(self) -> list[str] | None:
+        """See :attr:`Source.names`."""
+        opened = self._opened()
+        schema = opened.schema_arrow if hasattr(opened, "schema_arrow") else opened.schema
+        return self.columns.of([str(name) for name in schema.names])
+
     def raw(self) -> Iterator[Any]:
         """See :meth:`Source.raw`."""
-        given = self.given
-        if hasattr(given, "read_next_batch"):
-            raise InputError("source: a RecordBatchReader can be read once; give the dataset or file it comes from")
-        if hasattr(given, "iter_batches"):  # a ParquetFile
-            names = [str(name) for name in given.schema_arrow.names]
-            wanted = self._wanted(names)
-            batches = given.iter_batches(batch_size=rows_at_once(self.rows, len(wanted)), columns=wanted)
+        opened, wanted = self._opened(), self._wanted()
+        rows = rows_at_once(self.rows, len(wanted))
+        if hasattr(opened, "iter_batches"):  # a ParquetFile
+            batches = opened.iter_batches(batch_size=rows, columns=wanted)
         else:
-            dataset = needed("pyarrow.dataset", "detect")
-            opened = given
-            if isinstance(given, (str, Path)):
-                try:
-                    opened = dataset.dataset(str(given), format="parquet")
-                except (OSError, ValueError) as error:
-                    raise InputError(f"source: {given} cannot be read as Parquet ({str(error)[:200]})") from error
-            elif not isinstance(given, dataset.Dataset):
-                opened = dataset.dataset(given)
-            wanted = self._wanted([str(name) for name in opened.schema.names])
-            batches = opened.to_batches(
-                columns=wanted, batch_size=rows_at_once(self.rows, len(wanted)), batch_readahead=1, fragment_readahead=1
-            )
+            batches = opened.to_batches(columns=wanted, batch_size=rows, batch_readahead=1, fragment_readahead=1)
         for batch in batches:
             if batch.num_rows:
                 yield _Batch(batch)
 
-    def _wanted(self, names: list[str]) -> list[str]:
+    def _opened(self) -> Any:
+        given = self.given
+        if hasattr(given, "read_next_batch"):
+            raise InputError("source: a RecordBatchReader can be read once; give the dataset or file it comes from")
+        if hasattr(given, "iter_batches"):
+            return given
+        dataset = needed("pyarrow.dataset", "detect")
+        if not isinstance(given, (str, Path)):
+            return given if isinstance(given, dataset.Dataset) else dataset.dataset(given)
+        try:
+            return dataset.dataset(str(given), format="parquet")
+        except (OSError, ValueError) as error:
+            raise InputError(f"source: {given} cannot be read as Parquet ({str(error)[:200]})") from error
+
+    def _wanted(self) -> list[str]:
         others = [name for name in (self.columns.weights, self.columns.classes) if name is not None]
-        wanted = [*self.columns.of(names), *others]
+        wanted = [*(self.names or []), *others]
         if not wanted:
             raise InputError(f"source: {self.given} has no column; give a table with numbers in it")
         return wanted

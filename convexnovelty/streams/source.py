@@ -107,6 +107,12 @@ class Source(ABC):
     def accepts(cls, given: Any) -> bool:
         """Whether an object is of this kind. It is asked of anything, and imports nothing."""
 
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the features, for a source whose columns have names and that knows them before it is read."""
+        found = getattr(self.given, "columns", None)
+        return None if found is None else self.columns.of([str(name) for name in found])
+
     @abstractmethod
     def raw(self) -> Iterator[Any]:
         """The blocks as the source has them, one after another."""

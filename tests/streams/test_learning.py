@@ -1,0 +1,114 @@
+"""Estimators that learn from moments and from sources give what they give in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe
+import numpy as np
+import pandas as pd
+import pytest
+
+from convexnovelty import persistence, streams
+from convexnovelty.errors import InputError
+from convexnovelty.estimators import MomentClassifier, SingleClassMPM, TwoClassMPM
+from convexnovelty.moments import Moments
+from convexnovelty.uncertainty import MeanEllipsoid
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(600, 3)) * [1.0, 2.0, 0.5] + [3.0, -2.0, 4.0]
+NEGATIVE = RNG.normal(size=(400, 3)) @ np.diag([2.0, 1.0, 1.0])
+NEW = RNG.normal(size=(50, 3)) * 4.0
+
+
+@pytest.mark.parametrize("uncertainty", [None, MeanEllipsoid(0.1)])
+def test_half_spaces_from_sources_are_those_in_memory(uncertainty: Any, tmp_path: Path) -> None:
+    machine = SingleClassMPM(0.6, kernel="linear", uncertainty=uncertainty)
+    expected = machine.fit(X).decision_function(NEW)
+    np.save(tmp_path / "X.npy", X)
+    w = np.arange(600.0) % 3
+    for source in (tmp_path / "X.npy", iter(np.array_split(X, 7)), Moments.estimate(X)):
+        found = machine.fit(source)
+        np.testing.assert_allclose(found.decision_function(NEW), expected, rtol=1e-9, atol=1e-7)
+        assert found.n_features_in_ == 3
+    weighted = machine.fit([(X[:300], w[:300]), (X[300:], w[300:])]).decision_function(NEW)
+    np.testing.assert_allclose(weighted, machine.fit(X, sample_weight=w).decision_function(NEW), rtol=1e-9, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_of_columns_are_kept(tmp_path: Path) -> None:
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.to_parquet(tmp_path / "X.parquet")
+    for source in (tmp_path / "X.parquet", dask.dataframe.from_pandas(frame)):
+        machine = SingleClassMPM(0.6, kernel="linear").fit(source)
+        assert machine.feature_names_in_.tolist() == ["a", "b", "c"]
+        with pytest.raises(ValueError, match="feature names"):
+            machine.predict(frame[["b", "a", "c"]])
+    assert not hasattr(machine.fit(Moments.estimate(X)), "feature_names_in_")
+
+
+def test_kernels_of_fixed_rank_from_a_source() -> None:
+    machine = SingleClassMPM(0.5, kernel="gaussian", rank=30)
+    expected = machine.fit(X).decision_function(NEW)
+    # The sample of 2,000 rows is all there is, so that the features are those in memory too.
+    found = machine.fit(lambda: iter(np.array_split(X, 7)))
+    np.testing.assert_allclose(found.decision_function(NEW), expected, rtol=1e-7, atol=1e-6)
+    assert found.n_features_in_ == 3
+
+
+def test_a_machine_that_learnt_from_a_source_is_saved(tmp_path: Path) -> None:
+    machine = SingleClassMPM(0.5, kernel="gaussian", rank=10).fit(lambda: iter(np.array_split(X, 7)))
+    persistence.save(machine, tmp_path / "m.npz")
+    again = persistence.load(tmp_path / "m.npz")
+    assert (again.decision_function(NEW) == machine.decision_function(NEW)).all()
+
+
+def test_two_classes_from_their_moments(tmp_path: Path) -> None:
+    both, labels = np.vstack([X, NEGATIVE]), np.repeat(["yes", "no"], [600, 400])
+    machine = TwoClassMPM()
+    expected = machine.fit(both, labels)
+    frame = pd.DataFrame(both, columns=["a", "b", "c"]).assign(kind=labels)
+    frame.to_parquet(tmp_path / "both.parquet")
+    for source in (frame, tmp_path / "both.parquet", dask.dataframe.from_pandas(frame, npartitions=4)):
+        found = TwoClassMPM().fit(streams.moments_by_class(source, "kind", rows=130))
+        assert found.classes_.tolist() == ["no", "yes"]
+        np.testing.assert_allclose(found.decision_function(NEW), expected.decision_function(NEW), rtol=1e-6, atol=1e-8)
+        assert (found.predict(NEW) == expected.predict(NEW)).all()
+
+
+def test_negatives_from_a_source() -> None:
+    both, labels = np.vstack([NEGATIVE, X[:30]]), np.repeat([0, 1], [400, 30])
+    expected = MomentClassifier().fit(both, labels).decision_function(NEW)
+    found = MomentClassifier(negative_moments=iter(np.array_split(NEGATIVE, 5))).fit(both, labels)
+    np.testing.assert_allclose(found.decision_function(NEW), expected, rtol=1e-8, atol=1e-8)
+
+
+REFUSED = {
+    "weights beside": (lambda: SingleClassMPM(kernel="linear").fit(iter([X]), sample_weight=[1.0]), "pairs of points"),
+    "held-out rows": (lambda: SingleClassMPM(kernel="linear", false_alarm_rate=0.1).fit(iter([X])), "are held out"),
+    "kernel of moments": (lambda: SingleClassMPM().fit(Moments.estimate(X)), "moments know no points"),
+    "kernel without rank": (lambda: SingleClassMPM().fit(iter([X])), "give a number to read"),
+    "one pass for two": (lambda: SingleClassMPM(rank=5).fit(iter([X])), "function that returns one"),
+    "labels twice": (
+        lambda: TwoClassMPM().fit({0: Moments.estimate(X), 1: Moments.estimate(X)}, [0, 1]),
+        "leave y out",
+    ),
+    "one class": (lambda: TwoClassMPM().fit({0: Moments.estimate(X)}), "0: Moments was found"),
+    "points": (lambda: TwoClassMPM().fit({0: X, 1: X}), "0: ndarray, 1: ndarray was found"),
+    "dimensions": (
+        lambda: TwoClassMPM().fit({0: Moments.estimate(X), 1: Moments.estimate(X[:, :2])}),
+        "dimensions 3 and 2",
+    ),
+    "kernel of two": (
+        lambda: TwoClassMPM(kernel="gaussian").fit({0: Moments.estimate(X), 1: Moments.estimate(X)}),
+        "moments know no points",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_source_cannot_serve_is_refused(name: str) -> None:
+    call, message = REFUSED[name]
+    with pytest.raises(InputError, match=message):
+        call()
