@@ -6,7 +6,6 @@ to another process or machine as it is; the instance is made where it is solved.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -68,8 +67,9 @@ def run_pieces(
     """The rows of all pieces, in their order, whatever ran them."""
     files = tuple(str(module.__file__) for module in enrolment.loaded())
     rows: list[Row] = []
-    constant = (itertools.repeat(solver), itertools.repeat(tolerance), itertools.repeat(files))
-    results = map(_run, work, *constant) if executor is None else executor.map(_run, work, *constant)
+    # Lists of one length, since not every executor takes an endless iterator.
+    constant = ([solver] * len(work), [tolerance] * len(work), [files] * len(work))
+    results = map(_run, work, *constant) if executor is None else executor.map(_run, list(work), *constant)
     for piece, found in zip(work, results, strict=True):
         if progress is not None:
             progress(str(piece))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import itertools
 import json
 import math
 import os
@@ -240,7 +239,8 @@ def cross_check(
     subjects : the problems, the name of a method for all of its own, or None for everything.
     solver : "all", or names: of CVXPY, or ``FILE.py:name`` and ``module:name`` for a function or a CVXPY solver object.
     limits : of each cell.
-    executor : any ``concurrent.futures`` executor; threads by default, since the work is done in processes of their own.
+    executor : any ``concurrent.futures`` executor, Dask's ``client.get_executor()`` too; threads by default, since the work is
+        done in processes of their own.
     jobs : how many threads, without an executor.
     stream : a file of JSON lines that is added to; cells that it holds from a run with the same versions and limits are
         not run again.
@@ -270,7 +270,8 @@ def cross_check(
     finished = len(work) - len(left)
     with ThreadPoolExecutor(max(1, jobs)) as threads:
         arguments = ([s for s, _ in left], [n for _, n in left])
-        constant = (itertools.repeat(limits), itertools.repeat(files), itertools.repeat(environment["run"]))
+        # Lists of one length, since not every executor takes an endless iterator.
+        constant = ([limits] * len(left), [files] * len(left), [environment["run"]] * len(left))
         for found in (executor or threads).map(_cells_of, *arguments, *constant):
             cells += found
             finished += 1

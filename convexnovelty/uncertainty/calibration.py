@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from typing import Any, Literal
 
 import numpy as np
@@ -284,6 +285,7 @@ def cross_validated(
     *,
     folds: int = 5,
     random_state: int | np.random.Generator | None = 0,
+    executor: Executor | None = None,
 ) -> Any:
     """The recipe with the radius whose mean score on held-out points is the largest; the smallest radius among ties.
 
@@ -293,17 +295,22 @@ def cross_validated(
     radii : the radii to try.
     score : a function of a recipe, training points and held-out points; large is good.
     folds : how often a part of the points is held out.
+    executor : any ``concurrent.futures`` executor, Dask's ``client.get_executor()`` too, to which ``score`` can be pickled;
+        in this process by default. The answer does not depend on it.
     """
     X = points(X, "X", minimum=2)
     folds = min(integer(folds, "folds", 2), X.shape[0])
     order = np.random.default_rng(random_state).permutation(X.shape[0])
     parts = np.array_split(order, folds)
+    recipes = [recipe.replaced(radius=radius) for radius in sorted(float(r) for r in radii)]
+    work = [(tried, np.delete(X, part, axis=0), X[part]) for tried in recipes for part in parts]
+    # Lists of one length: some executors take no endless iterator.
+    columns = ([tried for tried, _, _ in work], [kept for _, kept, _ in work], [held for _, _, held in work])
+    scores = np.array(list((map if executor is None else executor.map)(score, *columns)), dtype=float)
     best, found = -math.inf, None
-    for radius in sorted(float(r) for r in radii):
-        tried = recipe.replaced(radius=radius)
-        mean = float(np.mean([score(tried, np.delete(X, part, axis=0), X[part]) for part in parts]))
+    for tried, mean in zip(recipes, scores.reshape(len(recipes), folds).mean(axis=1), strict=True):
         if mean > best:
-            best, found = mean, tried
+            best, found = float(mean), tried
     if found is None:
         raise InputError("radii: none was found whose score is a number; give at least one radius")
     return found
