@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from convexnovelty.errors import InputError
 
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of all draws (default: 0)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
     parser.add_argument("--json", metavar="FILE", help="write cells and answers as JSON")
+    parser.add_argument("--force", action="store_true", help="replace the file of --json if it is there already")
     parser.add_argument(
         "--choices", action="store_true", help="print the protocol and what was chosen, and run nothing"
     )
@@ -53,6 +55,7 @@ def listing() -> str:
 def run(arguments: argparse.Namespace, pool: Pool, bar: Bar) -> int:
     """List, or reproduce one table or figure. Raises InputError for a wrong call and for data that cannot be had."""
     from convexnovelty.reproductions import Data, named
+    from convexnovelty.validation import integer
 
     if arguments.list:
         print(listing(), end="")
@@ -63,6 +66,8 @@ def run(arguments: argparse.Namespace, pool: Pool, bar: Bar) -> int:
     if arguments.choices:
         print(f"{found.title} ({found.source})\n\n{found.choices}")
         return 0
+    target = _target(arguments)
+    integer(arguments.jobs, "--jobs", 1)
     with pool(arguments.jobs) as executor, bar() as progress:
         result = found.run(
             Data(arguments.data),
@@ -73,6 +78,20 @@ def run(arguments: argparse.Namespace, pool: Pool, bar: Bar) -> int:
             progress=progress,
         )
     print(result.table(colour=sys.stdout.isatty()), end="")
-    if arguments.json:
-        result.write_json(arguments.json)
+    if target is not None:
+        result.write_json(target)
     return 0
+
+
+def _target(arguments: argparse.Namespace) -> Path | None:
+    """The file to write. Raises InputError, before the work begins, if it is there already or its folder is not."""
+    if not arguments.json:
+        return None
+    target = Path(arguments.json)
+    if target.is_dir():
+        raise InputError(f"--json: {str(target)!r} is a folder; give the name of a file")
+    if target.exists() and not arguments.force:
+        raise InputError(f"--json: {str(target)!r} is there already; give another name, or --force to replace it")
+    if not target.absolute().parent.is_dir():
+        raise InputError(f"--json: there is no folder {str(target.parent)!r}; make it first")
+    return target

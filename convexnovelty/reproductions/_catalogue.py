@@ -29,6 +29,6 @@ def named(name: str) -> Reproduction:
     known = catalogue()
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else "--list shows all names"
     raise InputError(f"reproduce: there is no {name!r}; {hint}")

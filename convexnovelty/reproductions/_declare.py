@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
@@ -39,11 +38,13 @@ class Printed:
 class Claim:
     """A statement of the paper, as a number that each repetition gives and that is positive where the claim holds.
 
-    ``contrast`` may give NaN where a repetition says nothing of the claim.
+    ``contrast`` may give NaN where a repetition says nothing of the claim. A ``weak`` claim ("at least as ...") holds
+    where the contrast is zero, too.
     """
 
     text: str
     contrast: Callable[[Values], float]
+    weak: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Reproduction:
     repetitions, quick : how often as printed, or as chosen where the paper does not say; and for a first look.
     unit : of the cells: "%" for rates that are shown in percent, "" for plain numbers.
     random : False where nothing is drawn, so that one run is the answer.
+    printed_over : over how many repetitions a printed cell is a mean, where that is not ``repetitions``.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Reproduction:
     quick: int
     unit: Literal["%", ""] = "%"
     random: bool = True
+    printed_over: int | None = None
 
     @property
     def choices(self) -> str:
@@ -98,17 +101,20 @@ class Reproduction:
 
         Raises InputError where a data set cannot be had.
         """
-        count = integer((self.quick if quick else self.repetitions) if repetitions is None else repetitions, "n", 1)
+        in_full = self.quick if quick else self.repetitions
+        count = in_full if repetitions is None else integer(repetitions, "--repetitions", 1)
         if not self.random and count > 1:
             count = 1
         tables = {name: data.table(name) for piece in self.pieces for name in self.needs(piece)}
         tasks = [(piece, index) for index in range(count) for piece in self.pieces]
+        # Lists of one length, since not every executor takes an endless iterator; and seeds of a piece's own name, so that
+        # its numbers stay when another piece is added.
         work = (
-            itertools.repeat(self.repetition),
+            [self.repetition] * len(tasks),
             [piece for piece, _ in tasks],
             [{name: tables[name] for name in self.needs(piece)} for piece, _ in tasks],
-            [(integer(seed, "seed", 0), zlib.crc32(piece.encode()), index) for piece, index in tasks],
-            itertools.repeat(quick),
+            [(integer(seed, "--seed", 0), zlib.crc32(piece.encode()), index) for piece, index in tasks],
+            [quick] * len(tasks),
         )
         outcomes = map(_once, *work) if executor is None else executor.map(_once, *work)
         values: list[dict[Key, float]] = [{} for _ in range(count)]
@@ -128,7 +134,8 @@ class Reproduction:
             mean, error, n = summarised(drawn)
             cells.append(Cell(cell.row, cell.column, cell.value, mean, error, n))
         answers = [
-            answer(claim.text, [_contrast(claim, v) for v in values], random=self.random) for claim in self.claims
+            answer(claim.text, [float(claim.contrast(v)) for v in values], random=self.random, weak=claim.weak)
+            for claim in self.claims
         ]
         return Result(
             self.name,
@@ -141,15 +148,9 @@ class Reproduction:
             seed,
             quick,
             self.repetitions,
-            dict(data.origins),
+            self.repetitions if self.printed_over is None else self.printed_over,
+            {name: data.origins[name] for piece in self.pieces for name in self.needs(piece)},
         )
-
-
-def _contrast(claim: Claim, values: Values) -> float:
-    try:
-        return float(claim.contrast(values))
-    except KeyError:
-        return float("nan")
 
 
 def _once(

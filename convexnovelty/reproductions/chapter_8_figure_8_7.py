@@ -9,10 +9,12 @@ the same under a Gaussian of 0.75 pixels, with which the chapter's group worked 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from convexnovelty.algorithms.block_dual import decision
-from convexnovelty.reproductions._declare import Claim, Printed, Reproduction, Tables
+from convexnovelty.reproductions._declare import Claim, Printed, Reproduction, Tables, Values
 from convexnovelty.reproductions._result import Key
 from convexnovelty.reproductions._usps import KERNEL, PIXELS, SMOOTHED, images, trained
 
@@ -42,6 +44,14 @@ def repetition(piece: str, tables: Tables, random: np.random.Generator, quick: b
     return values
 
 
+def _none_of_the_others(kind: str) -> Callable[[Values], float]:
+    return lambda v: -v[_row(0.5, kind), COLUMNS[3]]
+
+
+def _more_of_both(kind: str) -> Callable[[Values], float]:
+    return lambda v: min(v[_row(0.05, kind), column] - v[_row(0.5, kind), column] for column in COLUMNS[2:])
+
+
 REPRODUCTION = Reproduction(
     name="chapter-8-figure-8.7",
     title="a recogniser of the digit 0: support vectors, outliers, and what it accepts",
@@ -56,10 +66,10 @@ REPRODUCTION = Reproduction(
         claim
         for kind in KINDS
         for claim in (
-            Claim(f"nu = 50 % accepts no other digit: {kind}", lambda v, k=kind: -v[_row(0.5, k), COLUMNS[3]]),  # type: ignore[misc]
+            Claim(f"nu = 50 % accepts no other digit: {kind}", _none_of_the_others(kind), weak=True),
             Claim(
                 f"a smaller nu accepts more zeros and more others: {kind}",
-                lambda v, k=kind: min(v[_row(0.05, k), c] - v[_row(0.5, k), c] for c in COLUMNS[2:]),  # type: ignore[misc]
+                _more_of_both(kind),
             ),
         )
     ),

@@ -7,9 +7,10 @@ Left open by the chapter, and chosen here:
 - The label columns are +1 for the class and -1 for the other nine, the range of the grey values.
 - Which version of the images. The chapter's group smoothed them in other work with a Gaussian of 0.75 pixels, which it
   does not say here. Both are run; "pixels" is the set as distributed.
-- Our times are of the block solver to a tolerance of 1e-8, on one core of today: compare their growth, not their size.
+- Our times are of the block solver to a tolerance of 1e-8, on one core of today, and the least of five: compare their
+  growth, not their size.
 
-Nothing is random, so that one run is the answer. A quick run uses every fourth image.
+Nothing but the times is random, so that one run is the answer. A quick run uses every fourth image.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ def repetition(piece: str, tables: Tables, random: np.random.Generator, quick: b
     trained(rows[:50], 0.5)  # what is compiled on first use is not training time
     values: dict[Key, float] = {}
     for nu in TABLE:
-        found = trained(rows, nu)
+        runs = [trained(rows, nu) for _ in range(5)]
+        found = runs[0]
         values[_row(nu), f"{piece}: outliers"] = found.outliers
         values[_row(nu), f"{piece}: support vectors"] = found.support
-        values[_row(nu), f"{piece}: seconds"] = found.seconds
+        values[_row(nu), f"{piece}: seconds"] = min(run.seconds for run in runs)
     return values
 
 
@@ -84,7 +86,10 @@ REPRODUCTION = Reproduction(
     source="Schölkopf and Smola (2001), table 8.1",
     printed=_printed(),
     claims=(
-        *(Claim(f"outliers <= nu <= support vectors in every row: {kind}", _bounded(kind)) for kind in KINDS),
+        *(
+            Claim(f"outliers <= nu <= support vectors in every row: {kind}", _bounded(kind), weak=True)
+            for kind in KINDS
+        ),
         *(Claim(f"training takes longer for nu = 90 % than for 5 %: {kind}", _slower(kind)) for kind in KINDS),
     ),
     pieces=KINDS,

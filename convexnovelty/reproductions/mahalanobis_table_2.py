@@ -5,7 +5,10 @@ nu of 0.1 to 0.4.
 
 Left open by the paper, and chosen here: the banana and its outliers as for table I; the price C of the largest score, 1;
 no covariance; a base kernel alone in the plain one-class SVM. The printed accuracies are multiples of 1/400, as of a
-single draw, whose scatter is the size of the differences; 50 draws are made here.
+single draw, whose scatter is the size of the differences; 50 draws are made here, and a printed number counts as one.
+
+The text says "almost the best accuracy over the range of nu": within five points of the best base kernel, as chosen here,
+the best being taken anew in each draw. For nu of 0.1, 0.3 and 0.4 the printed table has the learned kernel first.
 """
 
 from __future__ import annotations
@@ -28,6 +31,9 @@ TABLE = {
 }
 
 
+ALMOST = 0.05
+
+
 def _row(nu: float) -> str:
     return f"nu = {nu:g}"
 
@@ -42,8 +48,8 @@ def repetition(piece: str, tables: Tables, random: np.random.Generator, quick: b
     }
 
 
-def _lead(nu: float) -> Callable[[Values], float]:
-    return lambda v: v[_row(nu), LEARNED] - max(v[_row(nu), base] for base in BASES)
+def _lead(nu: float, allowance: float = 0.0) -> Callable[[Values], float]:
+    return lambda v: allowance + v[_row(nu), LEARNED] - max(v[_row(nu), base] for base in BASES)
 
 
 def _over_the_mean(v: Values) -> float:
@@ -56,7 +62,15 @@ REPRODUCTION = Reproduction(
     source="Tsang, Kwok and Li (2006), table II",
     printed=tuple(Printed(_row(nu), name, value) for nu in NU for name, value in zip(KERNELS, TABLE[nu], strict=True)),
     claims=(
-        *(Claim(f"nu = {nu}: the learned kernel is at least as good as the best base kernel", _lead(nu)) for nu in NU),
+        *(
+            Claim(f"nu = {nu}: the learned kernel is within 0.05 of the best base kernel", _lead(nu, ALMOST), weak=True)
+            for nu in NU
+        ),
+        *(
+            Claim(f"nu = {nu}: the learned kernel is better than each base kernel", _lead(nu))
+            for nu, (learned, *bases) in TABLE.items()
+            if learned > max(bases)
+        ),
         Claim("over all nu, it is better than the base kernels on average", _over_the_mean),
     ),
     pieces=("banana",),
@@ -64,4 +78,5 @@ REPRODUCTION = Reproduction(
     needs=lambda piece: (),
     repetitions=50,
     quick=3,
+    printed_over=1,
 )

@@ -7,6 +7,10 @@ Left open by the paper, and chosen here: nu, 0.1; the price C of the largest sco
 [0, 1] by the training sample's range, since beta0 is the inverse of a distance and not of its square, and makes a useful
 width only where distances are about one; class + is good (ionosphere), presence (heart) and mines (sonar).
 
+The text says "often competitive with the kernel having the best beta, particularly on the sonar data set": within five
+points of the best base kernel, as chosen here, the best being taken anew in each partition; on sonar the printed table has
+the learned kernel first.
+
 The printed table repeats values, to four digits, across data sets of different sizes: 21.43 % stands in all three, 42.99 %
 in two rows of sonar, 28.61 % in ionosphere and heart, 93.29 % in ionosphere and sonar. Means over ten partitions of
 different test sets do not do that; at least part of the printed table is not what its caption says.
@@ -26,6 +30,7 @@ from convexnovelty.reproductions._result import Key
 __all__ = ["REPRODUCTION"]
 
 NU = 0.1
+ALMOST = 0.05
 TABLE = {
     "ionosphere +1": (0.6605, 0.9329, 0.2227, 0.6695, 0.2143),
     "ionosphere -1": (0.7099, 0.2861, 0.2143, 0.5349, 0.7353),
@@ -49,8 +54,8 @@ def repetition(piece: str, tables: Tables, random: np.random.Generator, quick: b
     return {(piece, kernel): accuracy(found, test, outside) for kernel, found in fitted.items()}
 
 
-def _lead(piece: str) -> Callable[[Values], float]:
-    return lambda v: v[piece, LEARNED] - max(v[piece, base] for base in BASES)
+def _lead(piece: str, allowance: float = 0.0) -> Callable[[Values], float]:
+    return lambda v: allowance + v[piece, LEARNED] - max(v[piece, base] for base in BASES)
 
 
 REPRODUCTION = Reproduction(
@@ -62,9 +67,18 @@ REPRODUCTION = Reproduction(
         for piece, values in TABLE.items()
         for kernel, value in zip(KERNELS, values, strict=True)
     ),
-    claims=tuple(
-        Claim(f"the learned kernel is at least as good as the best base kernel: {piece}", _lead(piece))
-        for piece in TABLE
+    claims=(
+        *(
+            Claim(
+                f"the learned kernel is within 0.05 of the best base kernel: {piece}", _lead(piece, ALMOST), weak=True
+            )
+            for piece in TABLE
+        ),
+        *(
+            Claim(f"the learned kernel is better than each base kernel: {piece}", _lead(piece))
+            for piece in TABLE
+            if piece.startswith("sonar")
+        ),
     ),
     pieces=tuple(TABLE),
     repetition=repetition,
