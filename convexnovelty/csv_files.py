@@ -76,6 +76,8 @@ class Grid:
 def number_of(text: str, decimal: str) -> float | None:
     """The number that a cell holds, NaN for a gap, None for text. Thousands are not separated in either style."""
     cell = text.strip()
+    if decimal == "." and NUMBER.fullmatch(cell):  # nearly every cell
+        return float(cell)
     if cell.lower() in MISSING:
         return float("nan")
     if decimal == ",":
@@ -234,7 +236,10 @@ def fast_values(
     text: str, layout: Layout, width: int, labels: Sequence[int]
 ) -> tuple[Array, dict[int, list[str]], Any] | None:
     """The numbers of a large file by pandas, with labels of rows and lines; None where only the slow reader will do."""
-    if len(text) < FAST or '"' in text or layout.separator == " " or text.lstrip().lower().startswith(("#", "sep=")):
+    if len(text) < FAST or layout.separator == " " or text.lstrip().lower().startswith(("#", "sep=")):
+        return None
+    below = text.find("\n") if layout.header else 0  # quotes round names are no matter, if each ends in its line
+    if text.find('"', max(below, 0)) >= 0 or text.count('"', 0, max(below, 0)) % 2:
         return None
     import pandas as pd
 
@@ -260,7 +265,35 @@ def fast_values(
             )
     except (ValueError, TypeError, pd.errors.ParserWarning):
         return None
-    values = frame[[j for j in range(width) if j not in labels]].to_numpy(np.float64)
-    if not np.isfinite(values).all():  # gaps, short rows, blank lines: told apart by the slow reader
+    columns = [j for j in range(width) if j not in labels]
+    values = frame[columns].to_numpy(np.float64)
+    kept = _kept(text, layout, values, columns, width)
+    if kept is None:
         return None
-    return values, {j: frame[j].tolist() for j in labels}, np.arange(len(frame)) + 1 + int(layout.header)
+    return values[kept], {j: frame[j][kept].tolist() for j in labels}, np.flatnonzero(kept) + 1 + int(layout.header)
+
+
+def _kept(text: str, layout: Layout, values: Array, columns: Sequence[int], width: int) -> Any:
+    """Which rows that pandas read are rows: those without numbers may be blank lines, and those with NaN short ones.
+
+    None where the slow reader has to look: for infinite values, short rows, ends of tables, and words that are no gaps.
+    """
+    kept = np.ones(len(values), dtype=bool)
+    if np.isfinite(values).all():
+        return kept
+    if np.isinf(values).any() or text.count("\r") != text.count("\r\n"):
+        return None
+    gaps = np.isnan(values)
+    lines = text.split("\n")[int(layout.header) :]
+    if len(lines) - (not lines[-1]) != len(values):  # then a row is not a line
+        return None
+    for i in np.flatnonzero(gaps.any(axis=1)).tolist():
+        cells = lines[i].split(layout.separator)
+        if len(cells) == 1 < width and not cells[0].strip():
+            kept[i] = False
+        elif len(cells) != width or not all(
+            cells[columns[k]].strip().lower() in MISSING for k in gaps[i].nonzero()[0].tolist()
+        ):
+            return None
+    # Rows of separators alone at the end of a table are left out, which takes looking at the whole.
+    return None if not kept.any() or gaps[np.flatnonzero(kept)[-1]].all() else kept

@@ -293,6 +293,69 @@ def test_every_number_comes_back_as_it_was(
     np.testing.assert_array_equal(read_table(path).values, rows)
 
 
+CELLS = [
+    "1.5",
+    "-2",
+    "3e4",
+    " 7",
+    "",
+    "NA",
+    "na",
+    "NaN",
+    " ",
+    "n/a",
+    "?",
+    "-",
+    "nan",
+    "N/A",
+    "8 ",
+    "x",
+    "inf",
+    "+nan",
+    "1,5",
+]
+LINES = ["", "  ", "1.5", ",,", "1,2", "1,2,3,4", "1,2,3,", '"1",2,3', "1,2,3\r", "\t"]
+
+
+@given(
+    rows=st.lists(
+        st.one_of(
+            st.lists(st.sampled_from(CELLS[:14]), min_size=3, max_size=3).map(",".join),
+            st.lists(st.sampled_from(["1.5", "-2", "4"]), min_size=3, max_size=3).map(",".join),
+            st.sampled_from([*LINES, *(f"1,{cell},2" for cell in CELLS)]),
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    head=st.sampled_from(
+        ["a,b,c\n", '"a","b","c"\n', '"a ""b",b,c\n', "a,b,c\r\n", "", "id,b,c\n", '"a\nb",b,c\n', "\n"]
+    ),
+    end=st.sampled_from(["\n", "", "\n\n", "\n,,\n", "\r\n"]),
+)
+def test_pandas_reads_gaps_and_broken_lines_as_the_other_reader(
+    rows: list[str], head: str, end: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "gaps.csv"
+    path.write_bytes((head + "\n".join(rows) + end).encode())
+    found = []
+    for fast in (0, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(csv_files, "FAST", fast)
+            try:
+                table = read_table(path)
+                found.append((repr(table.values.tolist()), table.names, table.places.tolist(), table.labels))
+            except InputError as error:
+                found.append(str(error))
+    assert found[0] == found[1]
+
+
+def test_pandas_reads_gaps(tmp_path: Path, always_fast: list[bool]) -> None:
+    table = read(tmp_path, '"a","b"\n1,\n\nNA,2\n?,?\n3,4\n')
+    assert always_fast == [True]
+    np.testing.assert_array_equal(table.values, [[1, np.nan], [np.nan, 2], [np.nan, np.nan], [3, 4]])
+    assert table.places.tolist() == [2, 4, 5, 6]
+
+
 # NPZ and Parquet.
 
 
