@@ -37,6 +37,7 @@ class NotSaved:
 def _records() -> dict[str, type[Any]]:
     """The dataclasses that a model may hold, by the word for them in the file."""
     from convexnovelty import novelty_scores, regions
+    from convexnovelty.algorithms.kernel_ridge import RidgeCertificate
     from convexnovelty.conic import Residuals
     from convexnovelty.estimators import scores
     from convexnovelty.methods import semi_supervised
@@ -50,6 +51,7 @@ def _records() -> dict[str, type[Any]]:
         "ball": regions.Ball,
         "threshold": regions.ScoreThreshold,
         "residuals": Residuals,
+        "ridge certificate": RidgeCertificate,
         "ordinary": semi_supervised._Ordinary,
         "low density score": novelty_scores._Low,
         "density ratio score": novelty_scores._Ratio,

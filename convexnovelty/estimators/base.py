@@ -29,6 +29,7 @@ class Learned:
     """What a method found: a score, the level at which points turn novel, and what is known of the result.
 
     ``certificate`` holds the recomputed optimality residuals of a solver's point, or None for an exact algorithm.
+    ``inside`` are the scores of the training points where they are known already.
     """
 
     score: Score
@@ -36,6 +37,7 @@ class Learned:
     guarantee: Guarantee | None
     certificate: Any = None
     objective: float = float("nan")
+    inside: Array | None = None
 
 
 def named_kernel(
@@ -93,7 +95,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.score_ = learned.score
         self.certificate_ = learned.certificate
         self.objective_ = learned.objective
-        inside = self.score_(X[kept])
+        inside = self.score_(X[kept]) if learned.inside is None else learned.inside
         if held_out.any():
             calibration = Calibration(-self.score_(X[held_out]), self.false_alarm_rate)
             self.offset_: float = -calibration.threshold

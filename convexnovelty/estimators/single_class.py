@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from convexnovelty.errors import InputError
+from convexnovelty.algorithms.kernel_ridge import DENSE, SAFE, RidgeCertificate, low_rank_error
+from convexnovelty.errors import InputError, SolverError
 from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel
-from convexnovelty.estimators.scores import LinearScore, RegionScore
+from convexnovelty.estimators.scores import ExpansionScore, LinearScore, RegionScore
 from convexnovelty.features import FeatureMap, LinearFeatures
-from convexnovelty.kernels import Linear
+from convexnovelty.kernels import Kernel, Linear, Precomputed
 from convexnovelty.methods import single_class_mpm
 from convexnovelty.moments import Moments
 from convexnovelty.regions import TIE_TOLERANCE
 from convexnovelty.streams import as_source, features_of, is_stream, moments_of
-from convexnovelty.uncertainty import as_moment_set
+from convexnovelty.uncertainty import UncertaintySet, as_moment_set
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, nonnegative
 
 __all__ = ["SingleClassMPM"]
+
+# A ridge below this share of k(x, x) is lost to rounding in the Gram matrix; coordinates keep it.
+LEAST_RIDGE = 1e-9
+# Points up to which a Gram matrix may be stored and factorised where iterations do not converge.
+STORED = 5000
 
 
 class SingleClassMPM(WeightedNoveltyEstimator):
@@ -33,12 +40,21 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         round the covariance whose radius is ``ridge`` times the mean squared length of the points.
     ridge : see ``uncertainty``.
     tail : "chebyshev" (nothing is known of the distribution), or another tail or its name.
-    kernel, gamma, degree, coef0, rank : as for :class:`~convexnovelty.estimators.OneClassSVM`.
-    solver : "auto" for the closed form where there is one and Clarabel elsewhere, or the name of a CVXPY solver.
+    kernel, gamma, degree, coef0 : as for :class:`~convexnovelty.estimators.OneClassSVM`.
+    rank : None for the kernel itself; k for its leading k directions. With ``solver="auto"`` and a ridge the error of
+        the scores is then estimated, and refused above a tenth of their spread (a small ridge, a narrow kernel).
+    solver : "auto" for the closed form where there is one and Clarabel elsewhere, or the name of a CVXPY solver. With a
+        kernel and a ridge no Gram matrix is stored, so that tens of thousands of points can be fitted.
     false_alarm_rate, calibration_share, random_state : as for :class:`~convexnovelty.estimators.OneClassSVM`.
+
+    Attributes
+    ----------
+    certificate_ : with ``solver="auto"`` and a kernel a :class:`~convexnovelty.algorithms.kernel_ridge.RidgeCertificate`
+        that bounds the error of the scores; with a CVXPY solver the residuals of its point.
 
     Raises
     ------
+    InputError : on fitting, for a ``rank`` at which the scores are too far from those of the kernel.
     InfeasibleError : on fitting, when no half-space holds that share; its ``limit`` is the largest that can be asked.
 
     Examples
@@ -133,13 +149,66 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         return self
 
     def _learn(self, X: Array, weights: Array | None) -> Learned:
-        features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights), self.rank)
-        return self._solved(Moments.estimate(features.training, weights=weights), features)
+        kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights).fitted(X)
+        if self.rank is None and (ball := self._ridge(X, kernel, weights)) is not None:
+            return self._expanded(X, kernel, ball, weights)
+        features = feature_map(X, kernel, self.rank)
+        moments = Moments.estimate(features.training, weights=weights)
+        learned = self._solved(moments, features)
+        certificate = self._judged(kernel, features, moments, weights)
+        return learned if certificate is None else replace(learned, certificate=certificate)
+
+    def _ball(self, unit: float) -> FrobeniusBall:
+        return FrobeniusBall(nonnegative(self.ridge, "ridge") * unit)
+
+    def _ridge(self, X: Array, kernel: Kernel, weights: Array | None) -> UncertaintySet | None:
+        """The set, if the machine is a ridge system whose ridge survives rounding."""
+        if self.solver != "auto" or isinstance(kernel, (Linear, Precomputed)):
+            return None
+        diagonal = kernel.diagonal(X)
+        given: UncertaintySet | None = self.uncertainty
+        uncertainty = self._ball(float(np.average(diagonal, weights=weights))) if given is None else given
+        found = single_class_mpm.constant_ridge(uncertainty)
+        return uncertainty if found is not None and found[1] > LEAST_RIDGE * float(diagonal.max()) else None
+
+    def _expanded(self, X: Array, kernel: Kernel, uncertainty: UncertaintySet, weights: Array | None) -> Learned:
+        def expansion(**options: Any) -> single_class_mpm.Expansion:
+            return single_class_mpm.expansion(
+                X, kernel, self.confidence, uncertainty, self.tail, weights=weights, **options
+            )
+
+        try:
+            found = expansion(threads=_threads())
+        except SolverError:
+            if not DENSE < len(X) <= STORED:
+                raise
+            found = expansion(direct=STORED)
+        score = ExpansionScore.of(X, found.coefficients, found.ridge.kernel)
+        return Learned(score, 1.0, found.guarantee, found.ridge.certificate, found.objective, found.scores)
+
+    def _judged(
+        self, kernel: Kernel, features: FeatureMap, moments: Moments, weights: Array | None
+    ) -> RidgeCertificate | None:
+        """What the rank costs, refused where that is too much; None where nothing was cut or nothing can be said."""
+        if self.rank is None or self.solver != "auto":
+            return None
+        found = single_class_mpm.constant_ridge(
+            self._ball(moments.unit**2) if self.uncertainty is None else self.uncertainty
+        )
+        if found is None or not found[1]:
+            return None
+        error = low_rank_error(features.points, kernel, np.asarray(features.training), found[1], weights=weights)
+        if error > SAFE:
+            raise InputError(
+                f"rank: {self.rank} was found, at which the scores are about {error:.2g} of their spread away from those "
+                f"of the kernel, more than {SAFE:g}; give a larger rank or ridge, a wider kernel, or rank=None, which is exact"
+            )
+        return RidgeCertificate(error, 0, features.dimension)
 
     def _solved(self, moments: Moments, features: FeatureMap | None) -> Learned:
         uncertainty = self.uncertainty
         if uncertainty is None:
-            uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge") * moments.unit**2)
+            uncertainty = self._ball(moments.unit**2)
         if not isinstance(self.solver, str):
             raise InputError(f"solver: {self.solver!r} was found; give 'auto' or the name of a CVXPY solver")
         closed = as_moment_set(uncertainty).centred(moments).ellipsoidal(1.0) is not None
@@ -152,3 +221,10 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         linear = features is None or isinstance(features, LinearFeatures)
         score = LinearScore(region.normal) if linear else RegionScore(features, region)
         return Learned(score, region.level, solution.guarantee, solution.residuals, solution.objective)
+
+
+def _threads() -> int:
+    """The threads that numba was granted, which process pools lower to leave each process its share."""
+    import numba
+
+    return int(numba.config.NUMBA_NUM_THREADS)

@@ -7,6 +7,7 @@ Lanckriet, El Ghaoui and Jordan (2003), section 3. The paper's :math:`\alpha` is
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ import scipy.sparse.linalg
 from convexnovelty import datasets, kernels, tails
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes, deviations
+from convexnovelty.algorithms.kernel_ridge import DENSE, RidgeSolution
+from convexnovelty.algorithms.kernel_ridge import kernel_ridge as ridge_system
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -32,9 +35,12 @@ from convexnovelty.uncertainty import (
     worst_loss,
 )
 from convexnovelty.uncertainty.counterparts import Route
+from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
+from convexnovelty.uncertainty.product import Product
+from convexnovelty.uncertainty.spectral_ball import SpectralBall
 from convexnovelty.validation import Array, fraction
 
 METHOD = Method(
@@ -635,6 +641,108 @@ def kernel_iterative(
     return _from_ridge(features, g, rho, nu, uncertainty, tail, alpha, "conjugate gradients")
 
 
+@dataclass(frozen=True)
+class Expansion:
+    """The machine in the coefficients of the sample: a'z = sum_i coefficients_i k(x_i, z), accepted from 1 on.
+
+    scores: a'z at the sample, shape (n,). objective: the worst standard deviation u. ridge: what was solved.
+    """
+
+    coefficients: Array
+    scores: Array
+    objective: float
+    guarantee: Guarantee
+    ridge: RidgeSolution
+
+
+def constant_ridge(uncertainty: UncertaintySet | None) -> tuple[float, float] | None:
+    """nu and rho of a set whose worst case is kappa + nu and S + rho I around any moments; None for all other sets."""
+    nu, covariances = 0.0, uncertainty
+    if isinstance(uncertainty, Product):
+        if not isinstance(uncertainty.means, (MeanEllipsoid, ExactMean)):
+            return None
+        nu = float(uncertainty.means.radius) if isinstance(uncertainty.means, MeanEllipsoid) else 0.0
+        covariances = uncertainty.covariances
+    if type(covariances) not in (FrobeniusBall, SpectralBall):
+        return None
+    return nu, float(covariances.radius)  # type: ignore[union-attr]
+
+
+def expansion(
+    points: Any,
+    kernel: Any,
+    confidence: float,
+    uncertainty: UncertaintySet,
+    tail: tails.Tail | None = None,
+    *,
+    weights: Any = None,
+    tolerance: float = 1e-10,
+    seed: int = 0,
+    threads: int = 1,
+    direct: int = DENSE,
+) -> Expansion:
+    r"""The machine of any number of points in a kernel's feature space, without a Gram matrix.
+
+    .. math:: \gamma_* \propto (K + n\rho I)^{-1}\mathbf 1
+
+    Parameters
+    ----------
+    points, kernel : (n, p) points and a kernel; only products with the Gram matrix are formed.
+    confidence, tail : as for :func:`single_class_mpm`.
+    uncertainty : a Frobenius or spectral ball, alone or beside a mean ellipsoid (see :func:`constant_ridge`).
+    weights, tolerance, seed, threads, direct : as for :func:`convexnovelty.algorithms.kernel_ridge.kernel_ridge`.
+
+    Raises
+    ------
+    InputError for another set or a radius of zero, InfeasibleError with the largest feasible confidence, SolverError
+    where conjugate gradients end above the tolerance.
+    """
+    tail, alpha, found = tails.as_tail(tail), _confidence(confidence, "confidence"), constant_ridge(uncertainty)
+    if found is None or not found[1]:
+        raise InputError(
+            f"uncertainty: {uncertainty!r} was found; give a FrobeniusBall with a radius above zero, alone or as "
+            "MeanEllipsoid(nu) * FrobeniusBall(rho), or use the closed form of the moments"
+        )
+    nu, rho = found
+    ridge = ridge_system(
+        points, kernel, rho, weights=weights, tolerance=tolerance, seed=seed, threads=threads, direct=direct
+    )
+    multiplier = tail.kappa(alpha) + nu
+    if _reaches(multiplier, ridge.zeta):
+        raise _refused(tail, alpha, ridge.zeta - nu)
+    scale = ridge.scale(multiplier)
+    objective = 1 / (ridge.zeta - multiplier)
+    guarantee = _guarantee(uncertainty, tail, alpha)
+    return Expansion(scale * ridge.coefficients, scale * ridge.scores, objective, guarantee, ridge)
+
+
+@METHOD.node(
+    "kernel_preconditioned",
+    kind="algorithm",
+    source="not in the paper: conjugate gradients with a randomly pivoted Cholesky factor F",
+    latex=r"(K+n\rho I)g=\mathbf 1\ \text{by conjugate gradients in the metric of}\ FF'+n\rho I,\quad FF'\approx K",
+    condition=lambda features, moments, uncertainty=None: (
+        _not_ridge(features, moments, uncertainty)
+        or (None if constant_ridge(uncertainty) else f"{uncertainty!r} has other worst cases around other moments")
+    ),
+)
+def kernel_preconditioned(
+    features: FeatureMap,
+    moments: Moments,
+    confidence: float,
+    uncertainty: UncertaintySet | None = None,
+    tail: tails.Tail | None = None,
+) -> Solution:
+    """The ridge system without a Gram matrix, as it is solved for large samples."""
+    tail, alpha, _, _ = _kernel_numbers(features, moments, confidence, uncertainty, tail)
+    if uncertainty is None:
+        raise InputError("uncertainty: None was found; the ridge system needs a radius of the covariance")
+    found = expansion(features.points, features.kernel, alpha, uncertainty, tail, tolerance=1e-12, direct=0)
+    return _expanded(
+        features, found.coefficients, found.objective, uncertainty, tail, alpha, "preconditioned conjugate gradients"
+    )
+
+
 # -- the arrows ----------------------------------------------------------------------------------------------------------
 
 METHOD.step(
@@ -697,6 +805,14 @@ METHOD.step(
     "kernel_ridge",
     claim="conjugate gradients reach the solution of the factorised system",
     equation="section 3, last paragraph",
+    reference="algorithm",
+    tolerance=1e-7,
+)
+METHOD.step(
+    "kernel_preconditioned",
+    "kernel_ridge",
+    claim="products with a Gram matrix that is never stored, and a preconditioner from drawn columns, reach it too",
+    equation="equation 16 with L'L + rho K = K(K/n + rho I) - kk'",
     reference="algorithm",
     tolerance=1e-7,
 )
