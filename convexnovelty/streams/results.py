@@ -13,7 +13,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.kernels import SCALE, Gaussian, Polynomial, Precomputed, Sigmoid, as_kernel
 from convexnovelty.moments import REPRESENTATIONS, Moments
-from convexnovelty.streams.source import Block, Columns, as_source, needed
+from convexnovelty.streams.source import Block, Columns, as_source, needed, rows_at_once
 from convexnovelty.validation import Array, integer
 
 __all__ = ["chunks", "features_of", "moments_by_class", "moments_of", "score_chunks"]
@@ -29,7 +29,7 @@ def chunks(source: Any, rows: int | None = None, columns: Sequence[str] | None =
     source : an array, a memory map, a frame or a sparse matrix; the name of a ``.npy`` file, or of a Parquet file or
         folder; a pyarrow dataset; a Dask array or frame; blocks in a list or an iterator; or a function that returns an
         iterator of blocks.
-    rows : how many rows a block has where the source leaves the choice; about 32 MB if None.
+    rows : how many rows a block has where the source leaves the choice; about 8 MB if None.
     columns : the features of a source whose columns have names; all if None.
 
     Examples
@@ -77,6 +77,8 @@ def moments_of(
     (Moments(dimension=2, representation='dense', count=6), [5.0, 6.0])
     """
     named = Columns(_names(columns), weights)
+    if features is not None and rows is None:
+        rows = rows_at_once(None, max(features.dimension, features.points.shape[1]))
     found: Moments | None = as_source(source, rows, named).reduced(
         partial(_moments, named, features, ddof, _representation(representation, rank), rank), partial(_merged, rank)
     )

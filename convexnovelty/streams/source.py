@@ -18,7 +18,7 @@ from convexnovelty.validation import Array, integer, points
 
 __all__ = ["Block", "Columns", "Source", "as_source", "is_stream", "needed", "rows_at_once"]
 
-NUMBERS = 2**22  # numbers in a block where the source leaves the choice: 32 MB
+NUMBERS = 2**20  # numbers in a block where the source leaves the choice: 8 MB, which a processor's cache nearly holds
 Result = TypeVar("Result")
 
 
@@ -166,7 +166,7 @@ def kinds() -> tuple[type[Source], ...]:
 
 
 def rows_at_once(rows: int | None, columns: int) -> int:
-    """How many rows make a block: those asked for, or as many as hold 32 MB."""
+    """How many rows make a block: those asked for, or as many as hold 8 MB."""
     return max(1, NUMBERS // max(1, columns)) if rows is None else rows
 
 
