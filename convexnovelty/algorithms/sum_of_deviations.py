@@ -13,6 +13,9 @@ coordinates :math:`\delta`, this is the root of a function of t alone,
 
 the derivative of a concave function whose maximum is :math:`\kappa_*^2`, so that the root is unique, or lies at an
 end: t = 0 where the first covariance vanishes along the best direction, infinity where the second does.
+
+The common axes cost two eigendecompositions. Where the covariances are well conditioned, a few Cholesky factorisations
+of :math:`C_x + tC_y` in a secant iteration on log t find the same root in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -27,7 +30,13 @@ from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
 from convexnovelty.validation import Array, symmetric, vector
 
-__all__ = ["Axes", "Direction", "sum_of_deviations"]
+__all__ = ["Axes", "Direction", "by_axes", "by_factorisations", "least_sum", "sum_of_deviations"]
+
+# Least reciprocal condition number at which a factorisation is trusted: seven digits are left then.
+CONDITION = 1e-9
+END = 12.0  # |log t| beyond which the root is looked for in axes
+STEPS = 30
+ROUNDING = 1e-10  # |log(ratio / t)| that a factorisation may leave
 
 
 @dataclass(frozen=True)
@@ -93,6 +102,75 @@ def sum_of_deviations(first: Array, second: Array, difference: Array) -> Directi
     first, second = symmetric(first, "first", d.size), symmetric(second, "second", d.size)
     if not d.any():
         raise InputError("difference: the zero vector was found; give two different means")
+    return least_sum(first, second, d)
+
+
+def least_sum(first: Array, second: Array, d: Array) -> Direction:
+    """The same for arrays that are known to be covariances and a difference that is not zero."""
+    quick = by_factorisations(first, second, d)
+    return by_axes(first, second, d) if quick is None else quick
+
+
+def by_factorisations(first: Array, second: Array, d: Array) -> Direction | None:
+    r"""The root by Cholesky factorisations, or None where it is at an end or a factorisation loses too many digits.
+
+    The deviations' ratio along the direction at t exceeds t below the root and falls short of it above, so that the
+    secant steps for :math:`\log(\text{ratio}(t)/t) = 0` are kept in a bracket.
+    """
+    pooled = first.diagonal() + second.diagonal()
+    if not (pooled > 0).all():
+        return None
+    # In columns of pooled variance one the condition is that of the correlations, whatever the units.
+    scale = 1.0 / np.sqrt(pooled)
+    A, B, e = first * scale[:, None] * scale, second * scale[:, None] * scale, d * scale
+    low, high, log_t = -END, END, 0.0
+    before: tuple[float, float] | None = None
+    for _ in range(STEPS):
+        t = math.exp(log_t)
+        found = _stationary(A, B, e, t)
+        if found is None:
+            return None
+        y, variances, factor = found
+        miss = 0.5 * (math.log(variances[0]) - math.log(variances[1])) - log_t
+        stalled = before is not None and abs(miss) >= abs(before[1]) and abs(miss) <= ROUNDING
+        if abs(miss) <= 1e-14 * max(1.0, abs(log_t)) or stalled:
+            deviations = [math.sqrt(v) / abs(float(y @ e)) for v in variances]
+            # Entries are at most one where the pooled variances are, and columns sum to p at most.
+            trusted = _reciprocal_condition(factor, max(1.0, t) * y.size) >= CONDITION
+            return Direction(y * scale / float(y @ e), deviations[0], deviations[1], t) if trusted else None
+        low, high = (log_t, high) if miss > 0 else (low, log_t)
+        step = miss  # the fixed point itself, which contracts, is the first step
+        if before is not None and before[1] != miss:
+            step = miss * (log_t - before[0]) / (before[1] - miss)
+        before = (log_t, miss)
+        candidates = (log_t + step, log_t + miss, (low + high) / 2)
+        log_t = next(candidate for candidate in candidates if low <= candidate <= high)
+    return None
+
+
+def _stationary(A: Array, B: Array, e: Array, t: float) -> tuple[Array, tuple[float, float], Array] | None:
+    """y = (A + tB)^{-1} e, its two variances, and the triangle; None where one of them is lost."""
+    from scipy.linalg.lapack import dpotrf, dpotrs
+
+    matrix = t * B
+    matrix += A
+    # The transpose of a symmetric array in C order is the same matrix in LAPACK's order, and is not copied.
+    factor, failed = dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)
+    if failed:
+        return None
+    y, failed = dpotrs(factor, e, lower=1)
+    variances = float(y @ (A @ y)), float(y @ (B @ y))
+    return (y, variances, factor) if not failed and min(variances) > 1e-12 * max(variances) else None
+
+
+def _reciprocal_condition(factor: Array, norm: float) -> float:
+    from scipy.linalg.lapack import dpocon
+
+    return float(dpocon(factor, norm, uplo="L")[0])
+
+
+def by_axes(first: Array, second: Array, d: Array) -> Direction:
+    """The root in axes in which both covariances are diagonal: any covariances, singular ones too."""
     outside = Moments(np.zeros(d.size), first + second).null_direction(d)
     if outside is not None:
         # Neither class varies along this direction, so it tells them apart for certain.

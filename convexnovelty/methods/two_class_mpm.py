@@ -17,7 +17,7 @@ from convexnovelty import datasets, kernels, tails
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.kappa_planes import Side, largest_kappa
 from convexnovelty.algorithms.level_search import crossing
-from convexnovelty.algorithms.sum_of_deviations import Axes, sum_of_deviations
+from convexnovelty.algorithms.sum_of_deviations import Axes, least_sum, sum_of_deviations
 from convexnovelty.chance import (
     Multiplier,
     attack_of,
@@ -109,7 +109,9 @@ class _Relation:
         found = [multiplier(part, moments) for part, moments in sides]
         self.excess = [0.0, 0.0]
         self.multiplier: Multiplier | None = None
-        self.joint = not all(is_separate(part, moments) for part, moments in sides)
+        self.joint = not all(
+            one is not None or is_separate(part, moments) for one, (part, moments) in zip(found, sides, strict=True)
+        )
         if (
             found[0] is not None
             and found[1] is not None
@@ -138,7 +140,8 @@ PROBES = (0.25, 1.0, 3.0)
 
 
 def _guarantee(pair: SetPair, tail: tails.Tail, kappa: float) -> Guarantee:
-    claim = family(tail, is_nominal(pair.x) and is_nominal(pair.y), repr(pair))
+    nominal = is_nominal(pair.x) and is_nominal(pair.y)
+    claim = family(tail, nominal, "" if nominal else repr(pair))
     if kappa <= 0:
         return Guarantee(f"P(misclassified) <= 1: no hyperplane is safe for {claim}", bound=1.0, claim=claim)
     bound = tail.bound(kappa) if math.isfinite(kappa) else 0.0
@@ -187,7 +190,10 @@ def _reciprocal(value: float) -> float:
 
 def _worst_covariances(pair: SetPair, moments_x: Moments, moments_y: Moments) -> tuple[Array, Array] | None:
     """The covariances that are worst in every direction, or None where a class has no such matrix."""
-    found = [part.centred(moments).ellipsoidal(1.0) for part, moments in ((pair.x, moments_x), (pair.y, moments_y))]
+    sides = ((pair.x, moments_x), (pair.y, moments_y))
+    if all(is_nominal(part) for part, _ in sides):
+        return moments_x.covariance, moments_y.covariance
+    found = [part.centred(moments).ellipsoidal(1.0) for part, moments in sides]
     return None if None in found else (np.asarray(found[0][1]), np.asarray(found[1][1]))
 
 
@@ -448,6 +454,11 @@ NO_DISTANCE = 1e-6
 # -- its equivalents --------------------------------------------------------------------------------------------------
 
 
+def has_scalar_root(moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None) -> bool:
+    """Whether :func:`scalar_root` is exact for the set."""
+    return _not_one_scale(moments_x, moments_y, uncertainty) is None
+
+
 def _not_one_scale(moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None) -> str | None:
     pair = SetPair.of(uncertainty)
     if _worst_covariances(pair, moments_x, moments_y) is None:
@@ -474,7 +485,8 @@ def scalar_root(
     worst = _worst_covariances(pair, moments_x, moments_y)
     if worst is None:
         raise InputError(f"uncertainty: {_not_one_scale(moments_x, moments_y, pair)}; use the program")
-    found = sum_of_deviations(*worst, gap)
+    # Covariances of exact moments were checked when these were made.
+    found = least_sum(*worst, gap) if is_nominal(pair.x) and is_nominal(pair.y) else sum_of_deviations(*worst, gap)
     share = np.array([found.first, found.second]) * found.kappa if found.value > 0 else np.full(2, 0.5)
     lower, upper = float(found.a @ moments_y.mean + share[1]), float(found.a @ moments_x.mean - share[0])
     kappa = _Relation(pair, moments_x, moments_y).kappa(found.kappa)

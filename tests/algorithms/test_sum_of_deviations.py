@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from convexnovelty.algorithms.sum_of_deviations import Axes, sum_of_deviations
+from convexnovelty.algorithms.sum_of_deviations import Axes, by_axes, by_factorisations, sum_of_deviations
 from convexnovelty.errors import IndefiniteError, InputError
 
 
@@ -109,3 +109,26 @@ def test_bad_input():
         sum_of_deviations(S, np.diag([1.0, -3.0]), [1.0, 1.0])
     with pytest.raises(InputError, match="difference: nan"):
         sum_of_deviations(S, S, [math.nan, 1.0])
+
+
+@pytest.mark.parametrize("p", [1, 2, 15, 120])
+@pytest.mark.parametrize("ratio", [1e-3, 1.0, 50.0])
+def test_factorisations_and_axes_find_the_same_root(p, ratio):
+    units = 10.0 ** np.random.default_rng(p).uniform(-4, 4, p)
+    first = covariance(p, 6, rank=3 * p) * units[:, None] * units
+    second = ratio * covariance(p, 7, rank=3 * p) * units[:, None] * units
+    d = np.random.default_rng(8).standard_normal(p) * units
+    quick, exact = by_factorisations(first, second, d), by_axes(first, second, d)
+    assert quick is not None
+    assert quick.value == pytest.approx(exact.value, rel=1e-12)
+    assert quick.t == pytest.approx(exact.t, rel=1e-9)
+    assert quick.a / units**-1 == pytest.approx(exact.a / units**-1, rel=1e-8, abs=1e-9 * np.abs(exact.a * units).max())
+
+
+@pytest.mark.parametrize("rank", [1, 4])
+def test_singular_covariances_are_left_to_the_axes(rank):
+    first, second = covariance(5, 1, rank=rank), covariance(5, 2, rank=1)
+    d = (first + second) @ np.ones(5)
+    if rank == 1:
+        assert by_factorisations(first, second, d) is None
+    assert sum_of_deviations(first, second, d).value == pytest.approx(by_axes(first, second, d).value, rel=1e-9)
