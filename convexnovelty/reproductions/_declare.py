@@ -64,6 +64,7 @@ class Reproduction:
     repetitions, quick : how often as printed, or as chosen where the paper does not say; and for a first look.
     unit : of the cells: "%" for rates that are shown in percent, "" for plain numbers.
     random : False where nothing is drawn, so that one run is the answer.
+    printed_to : one unit of the last digit that is printed, by which cells without a standard error are compared.
     printed_over : over how many repetitions a printed cell is a mean, where that is not ``repetitions``.
     """
 
@@ -80,6 +81,7 @@ class Reproduction:
     unit: Literal["%", ""] = "%"
     random: bool = True
     printed_over: int | None = None
+    printed_to: float = 0.01
 
     @property
     def choices(self) -> str:
@@ -149,6 +151,7 @@ class Reproduction:
             quick,
             self.repetitions,
             self.repetitions if self.printed_over is None else self.printed_over,
+            self.printed_to,
             {name: data.origins[name] for piece in self.pieces for name in self.needs(piece)},
         )
 

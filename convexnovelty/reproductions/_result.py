@@ -73,7 +73,7 @@ class Answer:
 class Result:
     """A reproduction that was run: ``repetitions`` times where ``in_full`` were asked for.
 
-    A printed cell is a mean over ``printed_over`` repetitions of the paper.
+    A printed cell is a mean over ``printed_over`` repetitions of the paper, rounded to multiples of ``printed_to``.
     """
 
     name: str
@@ -87,6 +87,7 @@ class Result:
     quick: bool
     in_full: int
     printed_over: int
+    printed_to: float
     origins: dict[str, str] = field(default_factory=dict)
 
     def cell(self, row: str, column: str) -> Cell:
@@ -95,6 +96,15 @@ class Result:
             if (cell.row, cell.column) == (row, column):
                 return cell
         raise KeyError((row, column))
+
+    def agrees(self, cell: Cell) -> bool:
+        """Whether a cell is within two standard errors of print, or within rounding where it has no standard error."""
+        if cell.printed is None:
+            return True
+        deviation = cell.deviation(self.printed_over)
+        if math.isnan(deviation):
+            return abs(cell.mean - cell.printed) <= self.printed_to / 2 * (1 + 1e-9)
+        return abs(deviation) <= 2
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; numbers that are not finite become null."""

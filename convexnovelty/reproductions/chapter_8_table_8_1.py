@@ -99,4 +99,5 @@ REPRODUCTION = Reproduction(
     quick=1,
     unit="",
     random=False,
+    printed_to=0.001,
 )

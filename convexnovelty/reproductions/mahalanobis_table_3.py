@@ -3,9 +3,10 @@
 As printed: each class is ordinary in turn; 90 % of it are training points, 10 % are test points together with the other
 class; 10 random partitions; the four kernels of table II.
 
-Left open by the paper, and chosen here: nu, 0.1; the price C of the largest score, 1; no covariance; columns scaled to
-[0, 1] by the training sample's range, since beta0 is the inverse of a distance and not of its square, and makes a useful
-width only where distances are about one; class + is good (ionosphere), presence (heart) and mines (sonar).
+Left open by the paper, and chosen here: nu, 0.1; the price C of the largest score, of which 1, 10 and 100 are shown as for
+table II; no covariance; columns scaled to [0, 1] by the training sample's range, since beta0 is the inverse of a distance and
+not of its square, and makes a useful width only where distances are about one; class + is good (ionosphere), presence
+(heart) and mines (sonar).
 
 The text says "often competitive with the kernel having the best beta, particularly on the sonar data set": within five
 points of the best base kernel, as chosen here, the best being taken anew in each partition; on sonar the printed table has
@@ -22,7 +23,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from convexnovelty.reproductions._bananas import BASES, KERNELS, LEARNED, accuracy, detectors
+from convexnovelty.reproductions._bananas import BASES, LEARNED, accuracy, detectors
 from convexnovelty.reproductions._declare import Claim, Printed, Reproduction, Tables, Values
 from convexnovelty.reproductions._rates import shared_out
 from convexnovelty.reproductions._result import Key
@@ -54,8 +55,31 @@ def repetition(piece: str, tables: Tables, random: np.random.Generator, quick: b
     return {(piece, kernel): accuracy(found, test, outside) for kernel, found in fitted.items()}
 
 
-def _lead(piece: str, allowance: float = 0.0) -> Callable[[Values], float]:
-    return lambda v: allowance + v[piece, LEARNED] - max(v[piece, base] for base in BASES)
+def _columns(printed: tuple[float, ...]) -> list[tuple[str, float]]:
+    learned, *bases = printed
+    return [*((name, learned) for name in LEARNED), *zip(BASES, bases, strict=True)]
+
+
+def _lead(learned: str, piece: str, allowance: float = 0.0) -> Callable[[Values], float]:
+    return lambda v: allowance + v[piece, learned] - max(v[piece, base] for base in BASES)
+
+
+def _claims(name: str) -> tuple[Claim, ...]:
+    return (
+        *(
+            Claim(
+                f"the learned kernel is within 0.05 of the best base kernel: {piece} ({name})",
+                _lead(name, piece, ALMOST),
+                weak=True,
+            )
+            for piece in TABLE
+        ),
+        *(
+            Claim(f"the learned kernel is better than each base kernel: {piece} ({name})", _lead(name, piece))
+            for piece in TABLE
+            if piece.startswith("sonar")
+        ),
+    )
 
 
 REPRODUCTION = Reproduction(
@@ -63,23 +87,9 @@ REPRODUCTION = Reproduction(
     title="accuracy of a learned kernel and of its base kernels, on three UCI sets",
     source="Tsang, Kwok and Li (2006), table III",
     printed=tuple(
-        Printed(piece, kernel, value)
-        for piece, values in TABLE.items()
-        for kernel, value in zip(KERNELS, values, strict=True)
+        Printed(piece, kernel, value) for piece, values in TABLE.items() for kernel, value in _columns(values)
     ),
-    claims=(
-        *(
-            Claim(
-                f"the learned kernel is within 0.05 of the best base kernel: {piece}", _lead(piece, ALMOST), weak=True
-            )
-            for piece in TABLE
-        ),
-        *(
-            Claim(f"the learned kernel is better than each base kernel: {piece}", _lead(piece))
-            for piece in TABLE
-            if piece.startswith("sonar")
-        ),
-    ),
+    claims=tuple(claim for name in LEARNED for claim in _claims(name)),
     pieces=tuple(TABLE),
     repetition=repetition,
     needs=lambda piece: (piece.split()[0],),

@@ -23,7 +23,7 @@ def _cell(mean: float, error: float, n: int, printed: float | None = None) -> Ce
 
 
 def _result(cells: list[Cell], answers: list[Answer], unit: str = "", over: int = 30) -> Result:
-    return Result("name", "title", "source", unit, cells, answers, 7, 0, False, 30, over, {"sonar": "sonar.csv"})
+    return Result("name", "title", "source", unit, cells, answers, 7, 0, False, 30, over, 0.01, {"sonar": "sonar.csv"})
 
 
 def test_mean_and_standard_error_are_scipys() -> None:
@@ -119,6 +119,24 @@ def test_verdicts_agree_with_the_t_test() -> None:
         significant = scipy.stats.ttest_1samp(drawn, 0.0).pvalue < 0.05
         expected = "not decided" if not significant else "holds" if drawn.mean() > 0 else "does not hold"
         assert answer("claim", list(drawn)).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "n", "agrees"),
+    [
+        (0.435, math.nan, 1, True),
+        (0.434, math.nan, 1, False),
+        (math.nan, math.nan, 0, False),
+        (0.44 + 1.99 * 0.01 * math.sqrt(2), 0.01, 30, True),
+        (0.44 - 2.01 * 0.01 * math.sqrt(2), 0.01, 30, False),
+        (0.44, 0.0, 5, True),
+        (0.4400001, 0.0, 5, False),
+    ],
+)
+def test_agreement_is_two_standard_errors_or_rounding(mean: float, error: float, n: int, agrees: bool) -> None:
+    result = _result([], [])
+    assert result.agrees(_cell(mean, error, n, 0.44)) is agrees
+    assert result.agrees(_cell(mean, error, n))
 
 
 def test_json_holds_the_result_and_gives_it_back(tmp_path) -> None:
