@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from convexnovelty.sparse_rows import is_sparse, sparse_gamma, sparse_squared_distances, sparse_squared_norms
 from convexnovelty.validation import Array, points, vector
 
 __all__ = ["FALLBACK_GAMMA", "column_variances", "mean_variance", "scale_gamma", "squared_distances", "squared_norms"]
@@ -28,6 +29,8 @@ def scale_gamma(X: Any, weights: Any = None) -> float:
     that vary about means far apart still widen the kernel, so that such data are best centred first. Points that are
     all equal have no scale: for them gamma is 1. With weights of shape (n,) a point counts as often as its weight says.
     """
+    if is_sparse(X):
+        return sparse_gamma(X, weights) or FALLBACK_GAMMA
     X = points(X, "X")
     varying = X[:, column_variances(X) > 0]
     if not varying.size:
@@ -45,7 +48,10 @@ def squared_distances(X: Array, Z: Array) -> Array:
     The expansion ||x||^2 + ||z||^2 - 2 x'z runs at the speed of a matrix product, but cancels when points are
     close to one another and far from the origin. So the points are moved by the mean of ``X`` first, and pairs
     that are still close compared with their norms are computed again from x_i - z_j. Equal points get 0 exactly.
+    Sparse points are not moved, which would fill them.
     """
+    if is_sparse(X) or is_sparse(Z):
+        return sparse_squared_distances(X, Z)
     center = X.mean(axis=0)
     left = X - center
     right = left if Z is X else Z - center
@@ -64,6 +70,8 @@ def squared_distances(X: Array, Z: Array) -> Array:
 
 def squared_norms(Z: Array) -> Array:
     """||z_j||^2 of shape (m,)."""
+    if is_sparse(Z):
+        return sparse_squared_norms(Z)
     return np.asarray(np.einsum("ij,ij->i", Z, Z))
 
 

@@ -28,6 +28,7 @@ import numpy as np
 
 from convexnovelty.distances import FALLBACK_GAMMA, mean_variance, scale_gamma, squared_distances, squared_norms
 from convexnovelty.errors import InputError
+from convexnovelty.sparse_rows import is_sparse, rows_of, sparse_products
 from convexnovelty.validation import Array, integer, number, points, positive
 
 __all__ = [
@@ -60,18 +61,31 @@ class Kernel(ABC):
     """
 
     name: ClassVar[str]
+    #: Whether ``evaluate`` takes sparse rows too, because the kernel is a function of inner products.
+    takes_sparse: ClassVar[bool] = False
 
     @abstractmethod
     def evaluate(self, X: Array, Z: Array) -> Array:
         """k(x_i, z_j) of shape (n, m), for float64 arrays of shapes (n, p) and (m, p) that were checked before."""
+
+    def rows(self, X: Any, name: str) -> Any:
+        """Points, checked; sparse ones stay sparse where the kernel takes them, and are refused where it does not."""
+        if self.takes_sparse:
+            return rows_of(X, name)
+        if is_sparse(X):
+            raise InputError(
+                f"{name}: a sparse matrix of shape {X.shape} was given, and the kernel {self.name!r} has no form for sparse "
+                f"rows; use a linear, Gaussian or polynomial kernel, or pass {name}.toarray()"
+            )
+        return points(X, name)
 
     def __call__(self, X: Any, Z: Any = None) -> Array:
         """k(x_i, z_j) of shape (n, m); ``Z`` left out means ``X``.
 
         Raises InputError for points that are not finite real matrices with equally many columns.
         """
-        left = points(X, "X")
-        right = left if Z is None or Z is X else points(Z, "Z")
+        left = self.rows(X, "X")
+        right = left if Z is None or Z is X else self.rows(Z, "Z")
         if left.shape[1] != right.shape[1]:
             raise InputError(f"Z: {right.shape[1]} columns were found where X has {left.shape[1]}; give equally many")
         return self.evaluate(left, right)
@@ -143,14 +157,15 @@ class Linear(Kernel):
     """k(x, z) = x'z."""
 
     name: ClassVar[str] = "linear"
+    takes_sparse: ClassVar[bool] = True
 
     def evaluate(self, X: Array, Z: Array) -> Array:
         """See :meth:`Kernel.evaluate`."""
-        return np.asarray(X @ Z.T)
+        return products(X, Z)
 
     def diagonal(self, Z: Any) -> Array:
         """The squared norms of the points."""
-        return squared_norms(points(Z, "Z"))
+        return squared_norms(self.rows(Z, "Z"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,6 +177,7 @@ class Gaussian(Kernel):
 
     gamma: float | str = SCALE
     name: ClassVar[str] = "gaussian"
+    takes_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _set(self, gamma=_gamma(self.gamma))
@@ -174,7 +190,7 @@ class Gaussian(Kernel):
 
     def diagonal(self, Z: Any) -> Array:
         """All ones."""
-        return np.ones(points(Z, "Z").shape[0])
+        return np.ones(self.rows(Z, "Z").shape[0])
 
     def fitted(self, X: Any) -> Gaussian:
         """``gamma="scale"`` as 1 / (q * variance of the q columns that vary), by :func:`scale_gamma`."""
@@ -189,6 +205,7 @@ class Polynomial(Kernel):
     gamma: float | str = 1.0
     coef0: float = 1.0
     name: ClassVar[str] = "polynomial"
+    takes_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _set(
@@ -200,11 +217,11 @@ class Polynomial(Kernel):
 
     def evaluate(self, X: Array, Z: Array) -> Array:
         """See :meth:`Kernel.evaluate`."""
-        return np.asarray((_resolved(self, self.gamma) * (X @ Z.T) + self.coef0) ** self.degree)
+        return np.asarray((_resolved(self, self.gamma) * products(X, Z) + self.coef0) ** self.degree)
 
     def diagonal(self, Z: Any) -> Array:
         """(gamma ||z||^2 + coef0)^degree."""
-        norms = squared_norms(points(Z, "Z"))
+        norms = squared_norms(self.rows(Z, "Z"))
         return np.asarray((_resolved(self, self.gamma) * norms + self.coef0) ** self.degree)
 
     @property
@@ -227,17 +244,18 @@ class Sigmoid(Kernel):
     gamma: float | str = 1.0
     coef0: float = 0.0
     name: ClassVar[str] = "sigmoid"
+    takes_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _set(self, gamma=_gamma(self.gamma), coef0=number(self.coef0, "coef0"))
 
     def evaluate(self, X: Array, Z: Array) -> Array:
         """See :meth:`Kernel.evaluate`."""
-        return np.asarray(np.tanh(_resolved(self, self.gamma) * (X @ Z.T) + self.coef0))
+        return np.asarray(np.tanh(_resolved(self, self.gamma) * products(X, Z) + self.coef0))
 
     def diagonal(self, Z: Any) -> Array:
         """tanh(gamma ||z||^2 + coef0)."""
-        return np.asarray(np.tanh(_resolved(self, self.gamma) * squared_norms(points(Z, "Z")) + self.coef0))
+        return np.asarray(np.tanh(_resolved(self, self.gamma) * squared_norms(self.rows(Z, "Z")) + self.coef0))
 
     @property
     def semidefinite(self) -> bool:
@@ -408,6 +426,11 @@ def as_kernel(kernel: Kernel | str | Callable[[Array, Array], Any] | None) -> Ke
     if callable(kernel) and not isinstance(kernel, type):
         return FromCallable(kernel)
     raise InputError(f"kernel: {kernel!r} was found; give a Kernel, a name, or a function of (X, Z)")
+
+
+def products(X: Any, Z: Any) -> Array:
+    """x_i'z_j of shape (n, m), dense, of rows that may be sparse."""
+    return sparse_products(X, Z) if is_sparse(X) or is_sparse(Z) else np.asarray(X @ Z.T)
 
 
 def _row_blocks(Z: Array, size: int) -> Iterator[Array]:

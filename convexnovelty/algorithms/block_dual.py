@@ -24,7 +24,6 @@ from convexnovelty.algorithms.smo import refuse_indefinite
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.kernels import Kernel, Precomputed, as_kernel
 from convexnovelty.validation import Array, fraction, integer, number, positive, vector
-from convexnovelty.validation import points as check_points
 
 __all__ = ["DualResult", "decision", "dual_path", "kkt_violation", "solve_dual"]
 
@@ -69,6 +68,7 @@ def solve_dual(
 ) -> DualResult:
     """Minimise the dual program over the points (n, p) under a kernel, or under a Gram matrix (n, n) if precomputed.
 
+    Sparse points stay sparse under kernels that are functions of inner products.
     Give ``outlier_fraction`` nu, for the bound total/(nu n) of every point, or ``upper``, one number or one a point.
     ``total`` None leaves the equality out. ``tolerance`` bounds the KKT gap in units of the largest bound times the
     largest k(x, x), or of the largest linear term where that is smaller: for SVMs of one class and of two classes this
@@ -105,13 +105,13 @@ def decision(points: Any, kernel: Any, weights: Any, Z: Any, *, threads: int = 1
     For a precomputed kernel ``Z`` has the rows k(z, x_i) of shape (m, n) and ``points`` is not used.
     """
     kernel = as_kernel(kernel)
-    rows = check_points(Z, "Z")
+    rows = kernel.rows(Z, "Z")
     if isinstance(kernel, Precomputed):
         return np.asarray(rows @ vector(weights, "weights", rows.shape[1]))
-    known = check_points(points, "points")
+    known = kernel.rows(points, "points")
     if rows.shape[1] != known.shape[1]:
         raise InputError(f"Z: {rows.shape[1]} columns were found where points has {known.shape[1]}; give equally many")
-    signed = vector(weights, "weights", len(known))
+    signed = vector(weights, "weights", known.shape[0])
     support = np.flatnonzero(signed)
     return weighted_kernels(known[support], kernel.fitted(known), signed[support], rows, integer(threads, "threads", 1))
 
@@ -136,7 +136,7 @@ class _Program:
 
     @classmethod
     def of(cls, points: Any, kernel: Any, linear: Any, y: Any, total: float | None, threads: int) -> _Program:
-        X = check_points(points, "points")
+        X = as_kernel(kernel).rows(points, "points")
         fitted = as_kernel(kernel).fitted(X)
         gram = gram_of(X, fitted, integer(threads, "threads", 1))
         if isinstance(fitted, Precomputed) or not fitted.semidefinite:

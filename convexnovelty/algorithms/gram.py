@@ -13,6 +13,7 @@ import numpy as np
 
 from convexnovelty.algorithms.box import Indices, extended
 from convexnovelty.kernels import Gaussian, Kernel, Linear, Precomputed
+from convexnovelty.sparse_rows import is_sparse
 from convexnovelty.validation import Array, symmetric
 
 __all__ = ["Gram", "Rows", "gram_of", "padded", "weighted_kernels"]
@@ -145,6 +146,11 @@ def gram_of(X: Array, kernel: Kernel, threads: int = 1) -> Gram:
     """The Gram matrix of the rows of X under a kernel whose parameters are numbers; X itself if it is precomputed."""
     if isinstance(kernel, Precomputed):
         return StoredGram(symmetric(X, "points"), np.arange(len(X)))
+    if is_sparse(X):
+        # That module is a floor up, as is the next one.
+        from convexnovelty.algorithms.sparse_gram import SparseGram
+
+        return SparseGram(X, kernel)
     if isinstance(kernel, Linear):
         return LinearGram(X)
     if isinstance(kernel, Gaussian):
@@ -159,13 +165,14 @@ def weighted_kernels(X: Array, kernel: Kernel, weights: Array, Z: Array, threads
     """sum_i weights_i k(x_i, z) for the rows of Z, shape (m,), a chunk of rows at a time."""
     if isinstance(kernel, Linear):
         return np.asarray(Z @ (X.T @ weights))
-    if isinstance(kernel, Gaussian) and len(X):
+    sparse = is_sparse(X) or is_sparse(Z)
+    if isinstance(kernel, Gaussian) and X.shape[0] and not sparse:
         from convexnovelty.algorithms.gaussian_gram import gaussian_sums
 
         return gaussian_sums(X, kernel, weights, Z, threads)
-    out = np.zeros(len(Z))
-    step = max(1, BLOCK // max(len(X), 1))
-    for first in range(0, len(Z), step):
+    out = np.zeros(Z.shape[0])
+    step = max(1, BLOCK // max(X.shape[0], 1))
+    for first in range(0, Z.shape[0], step):
         part = slice(first, first + step)
         out[part] = kernel.evaluate(Z[part], X) @ weights
     return out
