@@ -23,6 +23,7 @@ class KernelLearningSVM(NoveltyEstimator):
     ----------
     outlier_fraction : the papers' nu, in (0, 1].
     kernels : kernel objects or functions; None for Gaussian kernels of a quarter, one and four times the width by scale.
+        Columns whose means lie far apart widen all three, see ``gamma`` of :class:`~convexnovelty.estimators.OneClassSVM`.
     scale_penalty : the price of the largest score, the paper's C.
     covariance_weight : the paper's c, which brings in the metric of the covariance.
     solver : "auto" for Clarabel, or the name of a CVXPY solver.

@@ -24,7 +24,8 @@ class MahalanobisSVM(NoveltyEstimator):
         squared length.
     ridge : see ``uncertainty``.
     covariance_weight, ddof : the weight of the sample's scatter, 1/(n - ddof) by default.
-    kernel, gamma, degree, coef0, rank : as for :class:`~convexnovelty.estimators.OneClassSVM`.
+    kernel, gamma, degree, coef0, rank : as for :class:`~convexnovelty.estimators.OneClassSVM`, with the same warning:
+        means of columns that lie far apart widen a kernel with ``gamma="scale"``.
     solver : "auto" for Clarabel, or the name of a CVXPY solver.
     false_alarm_rate, calibration_share, random_state : as for :class:`~convexnovelty.estimators.OneClassSVM`.
 

@@ -73,7 +73,9 @@ class OneClassSVM(_KernelMachine):
     ----------
     outlier_fraction : the largest share of the training sample outside (the papers' nu), in (0, 1].
     kernel : "gaussian" ("rbf"), "linear", "polynomial" ("poly"), "sigmoid", "laplacian", a kernel object or a function.
-    gamma, degree, coef0 : parameters of a kernel that is given by its name; ``gamma="scale"`` follows the data.
+    gamma, degree, coef0 : parameters of a kernel that is given by its name. ``gamma="scale"`` is one over the number of
+        columns times the variance of all entries together, as in scikit-learn. Columns whose means lie far apart make that
+        variance large and the kernel so wide that it tells nothing apart: centre the columns first, or give a number.
     rank : use a low-rank approximation of the kernel; None for the kernel itself.
     solver : "auto" for the block solver, or the name of a CVXPY solver.
     false_alarm_rate : None for the method's own threshold; or a rate in (0, 1) that held-out points guarantee.

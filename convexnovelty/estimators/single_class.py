@@ -40,7 +40,8 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         round the covariance whose radius is ``ridge`` times the mean squared length of the points.
     ridge : see ``uncertainty``.
     tail : "chebyshev" (nothing is known of the distribution), or another tail or its name.
-    kernel, gamma, degree, coef0 : as for :class:`~convexnovelty.estimators.OneClassSVM`.
+    kernel, gamma, degree, coef0 : as for :class:`~convexnovelty.estimators.OneClassSVM`, with the same warning:
+        means of columns that lie far apart widen a kernel with ``gamma="scale"``.
     rank : None for the kernel itself; k for its leading k directions. With ``solver="auto"`` and a ridge the error of
         the scores is then estimated, and refused above a tenth of their spread (a small ridge, a narrow kernel).
     solver : "auto" for the closed form where there is one and Clarabel elsewhere, or the name of a CVXPY solver. With a
