@@ -94,7 +94,7 @@ def with_margins(program: ConicProgram) -> ConicProgram:
     for k, (rows, unit) in enumerate(inner):
         units[rows, [k]] = unit[:, None]
     nothing = sp.csr_array((program.b.size, count))
-    single = [sp.csr_array(sp.eye_array(count)[[k]]) for k in range(count)]
+    single = [sp.csr_array(sp.eye_array(count, format="csr")[[k]]) for k in range(count)]
     empty = sp.csr_array((1, width))
     roots = [
         sp.block_array([[empty, -e, 0 * e], [empty, 0 * e, -2.0 * e], [empty, -e, 0 * e]], format="csr") for e in single
