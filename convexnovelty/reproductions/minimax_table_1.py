@@ -65,11 +65,20 @@ def _name(problem: str, row: int) -> str:
     return f"{problem}, {row + 1}"
 
 
-def _mpm(train: Array, width: float, confidence: float, rho: float = 1e-2) -> tuple[Score, float]:
-    features = KernelFeatures(train, gaussian(width=width))
-    solution = kernel_ridge(features, Moments.estimate(features.training), confidence, FrobeniusBall(rho))
-    gamma = solution.values["gamma"]
-    return lambda Z: features.cross_gram(Z) @ gamma, 1.0
+class _Mpm:
+    """Single-class machines; what radii share, the features of a sample under a width, is made once."""
+
+    def __init__(self) -> None:
+        self.last: tuple[Array, float, KernelFeatures, Moments] | None = None
+
+    def __call__(self, train: Array, width: float, confidence: float, rho: float) -> tuple[Score, float]:
+        """The score and the level of one machine. Raises InfeasibleError for a confidence that cannot be reached."""
+        if self.last is None or self.last[0] is not train or self.last[1] != width:
+            made = KernelFeatures(train, gaussian(width=width))
+            self.last = (train, width, made, Moments.estimate(made.training))
+        _, _, features, moments = self.last
+        gamma = kernel_ridge(features, moments, confidence, FrobeniusBall(rho)).values["gamma"]
+        return lambda Z: features.cross_gram(Z) @ gamma, 1.0
 
 
 def _one_class(train: Array, width: float, nu: float) -> tuple[Score, float]:
@@ -120,12 +129,13 @@ def repetition(piece: str, tables: Tables, random: np.random.Generator, quick: b
     rows = cells_of(piece)
     middle = [rows[len(rows) // 2][k][0] if len(rows[len(rows) // 2]) > k else 1.0 for k in range(3)]
 
+    mpm = _Mpm()
     pairs = [(width, rho) for width in widths for rho in RADII]
-    width, rho = _tuned(lambda X, s: _mpm(X, s[0], 0.0, s[1]), pairs, partitions, for_tuning)
+    width, rho = _tuned(lambda X, s: mpm(X, s[0], 0.0, s[1]), pairs, partitions, for_tuning)
     (one,) = _tuned(lambda X, s: _one_class(X, s[0], middle[1]), [(w,) for w in widths], partitions, for_tuning)
     (two,) = _tuned(lambda X, s: _two_class(X, s[0], middle[2], seed), [(w,) for w in widths], partitions, for_tuning)
     fits: list[Callable[[float], tuple[Score, float]]] = [
-        lambda alpha: _mpm(train, width, alpha, rho),
+        lambda alpha: mpm(train, width, alpha, rho),
         lambda nu: _one_class(train, one, nu),
         lambda penalty: _two_class(train, two, penalty, seed),
     ]
@@ -152,7 +162,7 @@ def repetition(piece: str, tables: Tables, random: np.random.Generator, quick: b
     alpha = min(cells[0][0] for cells in rows)
     for column, radius in (("MPM, rho = 0: FN", NO_RADIUS), ("MPM, tuned rho: FN", rho)):
         try:
-            score, level = _mpm(train, width, alpha, radius)
+            score, level = mpm(train, width, alpha, radius)
             values[piece, column] = float(np.mean(score(test) < level))
         except InfeasibleError:
             values[piece, column] = math.nan
