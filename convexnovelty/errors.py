@@ -8,6 +8,7 @@ nothing of this package still catch them by kind.
 from __future__ import annotations
 
 __all__ = [
+    "ArgumentTypeError",
     "ConvexNoveltyError",
     "EmptySetError",
     "EnrolmentError",
@@ -27,6 +28,10 @@ class ConvexNoveltyError(Exception):
 
 class InputError(ConvexNoveltyError, ValueError):
     """An argument cannot be used: the message names it, what it was, and what would do."""
+
+
+class ArgumentTypeError(InputError, TypeError):
+    """An argument is of a type that cannot be used; also a ``TypeError``, as scikit-learn's conventions ask."""
 
 
 class IndefiniteError(InputError):

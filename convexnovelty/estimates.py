@@ -12,7 +12,7 @@ import numpy as np
 
 from convexnovelty.covariances import EPS, leading, spectrum
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array, nonnegative, points, vector
+from convexnovelty.validation import Array, nonnegative, points, squarable, vector
 
 __all__ = ["Estimate", "estimate", "exact_sum", "nonnegative_vector"]
 
@@ -36,13 +36,15 @@ class Estimate(NamedTuple):
     remainder: Array | None = None
 
 
-def estimate(X: Any, weights: Any, ddof: float, representation: str, rank: int | None) -> tuple[Estimate, float]:
+def estimate(
+    X: Any, weights: Any, ddof: float, representation: str, rank: int | None, name: str = "X"
+) -> tuple[Estimate, float]:
     """The moments of a sample in one of three representations, and the weight behind them.
 
     See :meth:`convexnovelty.moments.Moments.estimate`.
     """
     sparse = hasattr(X, "nnz") and hasattr(X, "toarray")
-    X = sparse_points(X) if sparse else points(X, "X")
+    X = squarable(sparse_points(X, name) if sparse else points(X, name), name)
     w = np.ones(X.shape[0]) if weights is None else nonnegative_vector(weights, "weights", X.shape[0])
     if not w.all():
         X, w = (X.tocsr()[w > 0].tocsc() if sparse else X[w > 0]), w[w > 0]

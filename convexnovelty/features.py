@@ -19,7 +19,7 @@ import numpy as np
 from convexnovelty.cholesky import full_cholesky, partial_cholesky
 from convexnovelty.errors import InputError
 from convexnovelty.kernels import Kernel, Linear, Precomputed, as_kernel
-from convexnovelty.validation import Array, integer, points, positive, symmetric, vector
+from convexnovelty.validation import Array, integer, points, positive, squarable, symmetric, vector
 
 __all__ = ["Coordinates", "FeatureMap", "KernelFeatures", "LinearFeatures"]
 
@@ -148,7 +148,7 @@ class LinearFeatures(FeatureMap):
     """
 
     def __init__(self, X: Any) -> None:
-        self.points = points(X, "X")
+        self.points = squarable(points(X, "X"), "X")
         self.kernel = Linear()
         self.training = Coordinates(self.points, self.kernel.diagonal(self.points))
 
@@ -166,7 +166,7 @@ class LinearFeatures(FeatureMap):
         return self.kernel.diagonal(self.points if Z is None else self._checked(Z))
 
     def _checked(self, Z: Any) -> Array:
-        return _with_columns(points(Z, "Z"), self.points.shape[1])
+        return _with_columns(squarable(points(Z, "Z"), "Z", new=True), self.points.shape[1])
 
 
 class KernelFeatures(FeatureMap):
@@ -209,7 +209,7 @@ class KernelFeatures(FeatureMap):
         if isinstance(kernel, Precomputed):
             self.points = symmetric(points(X, "X"), "X")
         else:
-            self.points = points(X, "X")
+            self.points = squarable(points(X, "X"), "X")
         self.kernel = kernel.fitted(self.points)
         self._norms = np.diag(self.points).copy() if self._precomputed else self.kernel.diagonal(self.points)
         if self.rank is None:
@@ -275,7 +275,7 @@ class KernelFeatures(FeatureMap):
         return self.points[:, i] if self._precomputed else self.kernel.evaluate(self.points, self.points[[i]])[:, 0]
 
     def _checked(self, Z: Any) -> Array:
-        return _with_columns(points(Z, "Z"), self.points.shape[1])
+        return _with_columns(squarable(points(Z, "Z"), "Z", new=True), self.points.shape[1])
 
 
 def _row_keys(Z: Array) -> list[bytes]:

@@ -315,7 +315,10 @@ class Moments:
 
     def update(self, chunk: Any, weights: Any = None) -> Moments:
         """New moments with more points merged in, in the same representation."""
-        return self + Moments.estimate(chunk, weights, self.ddof, self.representation)
+        found, total = estimate(chunk, weights, self.ddof, self.representation, None, "chunk")
+        added = Moments._made(found, self.representation, total, self.ddof)
+        added.own_axes = bool(getattr(chunk, "own_axes", False))
+        return self + added
 
     def __add__(self, other: Any) -> Moments:
         """The moments of two samples together, from their moments alone (Chan, Golub and LeVeque 1983).

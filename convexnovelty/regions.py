@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import sparse_points
-from convexnovelty.validation import Array, nonnegative, number, points, vector
+from convexnovelty.validation import Array, nonnegative, number, points, squarable, vector
 
 __all__ = ["TIE_TOLERANCE", "Ball", "Guarantee", "HalfSpace", "Interval", "Region", "ScoreThreshold"]
 
@@ -139,7 +139,7 @@ class Ball(Region):
 
         Raises InputError if k(z, z) is needed and neither given nor carried.
         """
-        rows = _rows(Z, self.center.size)
+        rows = squarable(_rows(Z, self.center.size), "Z", new=True)
         away = rows - self.center
         distances = np.einsum("ij,ij->i", away, away)
         if squared_norms is None and self.needs_norms:

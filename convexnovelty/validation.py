@@ -19,12 +19,15 @@ __all__ = [
     "number",
     "points",
     "positive",
+    "squarable",
     "square",
     "symmetric",
     "vector",
 ]
 
 Array = NDArray[np.float64]
+
+LARGEST, SMALLEST = 1e150, 1e-150  # entries of points whose squares, and sums of many of them, are numbers
 
 SYMMETRY_TOLERANCE = 1e-8  # relative to the largest entry: what rounding in a product K = X X' can leave
 
@@ -90,6 +93,36 @@ def points(X: Any, name: str = "X", *, minimum: int = 1) -> Array:
     if array.shape[0] < minimum or array.shape[1] < 1:
         raise InputError(f"{name}: shape {array.shape} was found; at least {minimum} row(s) and one column are needed")
     return _finite(array, name)
+
+
+def squarable(X: Any, name: str, *, new: bool = False) -> Any:
+    """The same points, dense or sparse, refused where squares of their entries are no numbers or all vanish.
+
+    Lengths, variances and kernels are made of squares, which float64 holds for entries from 1e-150 to 1e150: beyond, a
+    distance would be infinite, and below, a sample would pass for one point. ``new`` points may be as small as they like
+    beside a sample that is not.
+    """
+    sparse = hasattr(X, "nnz")
+    size = np.abs(X.data if sparse else X)
+    largest = float(size.max(initial=0.0))
+    if largest > LARGEST:
+        if sparse:
+            found = X.tocoo()
+            k = int(np.abs(found.data).argmax())
+            i, j, value = int(found.row[k]), int(found.col[k]), found.data[k]
+        else:
+            i, j = (int(k) for k in np.unravel_index(int(size.argmax()), X.shape))
+            value = X[i, j]
+        raise InputError(
+            f"{name}: {value:.6g} was found at row {i}, column {j}, whose square is beyond float64; give points in a "
+            f"unit in which no entry exceeds {LARGEST:.0e}"
+        )
+    if 0 < largest < SMALLEST and not new:
+        raise InputError(
+            f"{name}: no entry is larger than {largest:.6g}, and squares of such numbers vanish in float64; give points "
+            f"in a unit in which the largest entry exceeds {SMALLEST:.0e}"
+        )
+    return X
 
 
 def vector(v: Any, name: str, size: int | None = None) -> Array:

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from convexnovelty import kernels
 from convexnovelty.distances import scale_gamma
-from convexnovelty.errors import InputError
+from convexnovelty.errors import ArgumentTypeError, InputError
 from convexnovelty.estimators.scores import Score
 from convexnovelty.false_positives import Calibration
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear
 from convexnovelty.regions import TIE_TOLERANCE, Guarantee
-from convexnovelty.validation import Array, fraction
+from convexnovelty.validation import Array, fraction, points, squarable
 
-__all__ = ["Learned", "NoveltyEstimator", "WeightedNoveltyEstimator", "feature_map", "named_kernel"]
+__all__ = [
+    "Learned",
+    "NoveltyEstimator",
+    "WeightedNoveltyEstimator",
+    "checked_weights",
+    "feature_map",
+    "named_kernel",
+    "takes_sparse",
+    "validated",
+]
 
 
 @dataclass(frozen=True)
@@ -65,9 +76,54 @@ def named_kernel(
     return makers[kernel]()
 
 
+def takes_sparse(kernel: Any) -> bool:
+    """Whether a kernel, or the one of that name, has a form for sparse rows."""
+    if isinstance(kernel, str):
+        return kernel in ("linear", "gaussian", "rbf", "polynomial", "poly", "sigmoid")
+    return kernel is None or (isinstance(kernel, Kernel) and kernel.takes_sparse)
+
+
 def feature_map(X: Array, kernel: Kernel, rank: int | None) -> FeatureMap:
     """Coordinates in which the kernel is linear; for the linear kernel those of the data."""
     return LinearFeatures(X) if isinstance(kernel, Linear) and rank is None else KernelFeatures(X, kernel, rank=rank)
+
+
+def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
+    """What scikit-learn's ``validate_data`` makes of points and labels, refused in this package's words.
+
+    scikit-learn takes the numbers under a mask for data, dates for days since 1970, and text for the number that it
+    spells. None of these may pass for points.
+    """
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        points(X, "X")
+    found = _types(X)
+    if found & set("Mm"):
+        raise ArgumentTypeError("X: dates were found; give numbers, for example days since a date that matters")
+    if found & set("US"):
+        raise ArgumentTypeError("X: strings were found, which may be numbers or names of categories; give numbers")
+    try:
+        made = validate_data(estimator, X, *labels, **{"dtype": np.float64, **options})
+    except (TypeError, ValueError) as error:
+        refusal = ArgumentTypeError if isinstance(error, TypeError) else InputError
+        named = re.search(r"\b[Xy]\b", str(error).split("\n")[0]) is not None
+        raise refusal(str(error) if named else f"X: {error}") from error
+    squarable(made[0] if labels else made, "X", new=not options.get("reset", True))
+    return made
+
+
+def _types(X: Any) -> set[str]:
+    """NumPy's letters for the types of an array's entries or of a frame's columns; S for text in any of its forms."""
+    if isinstance(X, (list, tuple)):
+        try:
+            X = np.asarray(X)
+        except ValueError:  # rows of unequal length, which scikit-learn describes
+            return set()
+    types = [kind for kind in (getattr(X, "dtype", None), *getattr(X, "dtypes", ())) if kind is not None]
+    letters = {str(getattr(kind, "kind", "")) for kind in types}
+    text = any(str(kind).lower() in ("str", "string", "utf8", "category", "categorical") for kind in types)
+    if "O" in letters and not sp.issparse(X):
+        text = text or any(isinstance(entry, str) for entry in np.asarray(X, dtype=object).flat)
+    return letters | {"S"} if text else letters
 
 
 class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -81,9 +137,21 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(self, X: Array, weights: Array | None) -> Learned:
         raise NotImplementedError
 
+    def _takes_sparse(self) -> bool:
+        """Whether sparse points are learnt from as they are; where not they are refused, and never written out."""
+        return False
+
+    def _sparse_form(self) -> Any:
+        return "csr" if self._takes_sparse() else False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse()
+        return tags
+
     def fit(self, X: Any, y: Any = None) -> NoveltyEstimator:
         """Learn what ordinary points look like from points X of shape (n, p); y is ignored."""
-        return self._fit(validate_data(self, X, dtype=np.float64, ensure_min_samples=2), None)
+        return self._fit(validated(self, X, ensure_min_samples=2, accept_sparse=self._sparse_form()), None)
 
     def _fit(self, X: Array, weights: Array | None) -> NoveltyEstimator:
         held_out = self._held_out(X.shape[0])
@@ -117,7 +185,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def score_samples(self, X: Any) -> Array:
         """Scores of shape (m,), larger for more ordinary points."""
         check_is_fitted(self, "score_")
-        return self.score_(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.score_(validated(self, X, reset=False, accept_sparse=self._sparse_form()))
 
     def decision_function(self, X: Any) -> Array:
         """Scores less the offset: at least zero for ordinary points, negative for novel ones."""
@@ -141,7 +209,7 @@ class WeightedNoveltyEstimator(NoveltyEstimator):
         y : ignored.
         sample_weight : weights of shape (n,), not negative; None for ones.
         """
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = validated(self, X, ensure_min_samples=2, accept_sparse=self._sparse_form())
         return self._fit(X, None if sample_weight is None else checked_weights(sample_weight, X))
 
 

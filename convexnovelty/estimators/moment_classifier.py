@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from convexnovelty.errors import InputError
+from convexnovelty.estimators.base import validated
 from convexnovelty.estimators.scores import LinearScore
 from convexnovelty.estimators.two_class import binary_classes
 from convexnovelty.methods import moment_classifier
@@ -78,7 +79,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> MomentClassifier:
         """Learn from points of shape (n, p) and labels of two classes; the second class is the positive one."""
-        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
+        X, y = validated(self, X, y, accept_sparse="csr")
         self.classes_, index = binary_classes(self, y)
         moments: Any = self.negative_moments
         if not isinstance(moments, Moments):
@@ -115,7 +116,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Array:
         """Positive for the second class, of shape (m,)."""
         check_is_fitted(self, "score_")
-        rows = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        rows = validated(self, X, accept_sparse="csr", reset=False)
         values: Array = self.score_(rows if not sp.issparse(rows) else sp.csr_array(rows)) - self.offset_
         return values
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from convexnovelty.errors import InputError
+from convexnovelty.estimators.base import validated
 from convexnovelty.methods import semi_supervised
 from convexnovelty.validation import Array
 
@@ -61,7 +62,7 @@ class SemiSupervisedDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
         Without unlabelled points the detector is the inductive one: what is rare is novel.
         """
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = validated(self, X, ensure_min_samples=2)
         score = self.novelty_score
         if unlabelled is None:
             if score is not None and score != "low_density":
@@ -87,7 +88,7 @@ class SemiSupervisedDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Array:
         """At least zero for ordinary points, negative for novel ones."""
         check_is_fitted(self, "region_")
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = validated(self, X, reset=False)
         return np.asarray(self.region_.decision_values(rows))
 
     def score_samples(self, X: Any) -> Array:

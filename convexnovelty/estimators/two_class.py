@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from convexnovelty.errors import InputError
-from convexnovelty.estimators.base import feature_map, named_kernel
+from convexnovelty.estimators.base import feature_map, named_kernel, validated
 from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import FeatureMap, LinearFeatures
 from convexnovelty.methods import two_class_mpm
@@ -28,12 +28,12 @@ def binary_classes(estimator: Any, y: Any) -> tuple[Array, Any]:
     check_classification_targets(y)
     classes, index = np.unique(y, return_inverse=True)
     if classes.size > 2:
-        raise ValueError(
-            f"Only binary classification is supported. The type of the target is multiclass ({classes.size} classes)."
+        raise InputError(
+            f"y: Only binary classification is supported. The type of the target is multiclass ({classes.size} classes)."
         )
     if classes.size < 2:
-        raise ValueError(
-            f"{type(estimator).__name__} needs samples of two classes, but the data hold one class: {classes[0]!r}"
+        raise InputError(
+            f"y: {type(estimator).__name__} needs samples of two classes, but the data hold one class: {classes[0]}"
         )
     return classes, index
 
@@ -101,7 +101,7 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(X, Mapping) and not sp.issparse(X):  # a sparse dictionary of keys is a mapping too
             return self._fit_moments(X, y)
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = validated(self, X, y)
         self.classes_, index = binary_classes(self, y)
         features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0), self.rank)
         rows = features.training
@@ -146,7 +146,7 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Array:
         """Positive for the second class, of shape (m,)."""
         check_is_fitted(self, "score_")
-        values: Array = self.score_(validate_data(self, X, dtype=np.float64, reset=False)) - self.offset_
+        values: Array = self.score_(validated(self, X, reset=False)) - self.offset_
         return values
 
     def predict(self, X: Any) -> Any:

@@ -33,6 +33,9 @@ METHOD = Method(
 # Multipliers this far from a bound, relative to it, are free, so that their points lie on the margin.
 FREE = 1e-6
 
+# Multipliers at bounds so far above the others are beyond an interior-point method, which then calls them unbounded.
+RESOLVED = 1e10
+
 
 def uniform_box(X: Any, count: int, random_state: Any = 0) -> Array:
     """``count`` uniform points on the smallest box that holds the rows of X, of shape (count, p)."""
@@ -90,6 +93,24 @@ def _signs(labels: Any, n: int) -> Array:
     return signs
 
 
+def _size(penalty: float, unit: float) -> float:
+    """How large multipliers are in the features' unit, which neither a low nor a high price of slacks may hide.
+
+    A price of 1e-16 in that unit is below every tolerance, and the answer to it would be rounding; of a high price the
+    root is what both programs resolve best.
+    """
+    price = penalty * unit**2
+    return min(price, float(np.sqrt(price)))
+
+
+def _resolved(penalty: float, unit: float) -> None:
+    if penalty * unit**2 > RESOLVED:
+        raise InputError(
+            f"slack_penalty: {penalty:.6g} was found where points are of size {unit:.3g}, a price of "
+            f"{penalty * unit**2:.3g} in their own unit, of which the dual resolves {RESOLVED:.0e}; give form='primal'"
+        )
+
+
 def _offset(scores: Array, signs: Array) -> Interval:
     """All minimisers over b of the sum of slacks at given scores, of which the middle is used.
 
@@ -131,13 +152,14 @@ def primal(features: FeatureMap, labels: Any, slack_penalty: float) -> Formulati
     signs = _signs(labels, features.n)
     penalty = Tunable("slack_penalty", slack_penalty, positive)
     phi, unit = np.asarray(features.training) / features.unit, features.unit
+    size = _size(penalty.value, unit)
     w, b, xi = cp.Variable(phi.shape[1]), cp.Variable(), cp.Variable(features.n, nonneg=True)
-    price = penalty.parameter(lambda value: value * unit**2, nonneg=True)
-    margin = cp.multiply(signs, phi @ w - b) >= 1 - xi
+    price = penalty.parameter(lambda value: value * unit**2 / size, nonneg=True)
+    margin = cp.multiply(signs, np.sqrt(size) * phi @ w - b) >= 1 - xi
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * cp.sum(xi)), [margin]),
-        {"w": Quantity(w, 1 / unit), "b": Quantity(b), "xi": Quantity(xi)},
-        objective_unit=unit**-2,
+        {"w": Quantity(w, np.sqrt(size) / unit), "b": Quantity(b), "xi": Quantity(xi)},
+        objective_unit=size * unit**-2,
         read=lambda values: _reading(features, signs, values["w"], None, penalty.value),
         tunables={"slack_penalty": penalty},
     )
@@ -153,18 +175,20 @@ def dual(features: FeatureMap, labels: Any, slack_penalty: float) -> Formulation
     signs = _signs(labels, features.n)
     penalty = Tunable("slack_penalty", slack_penalty, positive)
     unit = features.unit
+    size = _size(penalty.value, unit)
     alpha = cp.Variable(features.n, nonneg=True)
-    upper = penalty.parameter(lambda value: value * unit**2, nonneg=True)
+    upper = penalty.parameter(lambda value: value * unit**2 / size, nonneg=True)
     signed = (np.asarray(features.training) / unit) * signs[:, None]
-    objective = cp.quad_form(alpha, cp.psd_wrap(signed @ signed.T)) / 2 - cp.sum(alpha)
+    objective = cp.quad_form(alpha, cp.psd_wrap(size * signed @ signed.T)) / 2 - cp.sum(alpha)
     return Formulation(
         cp.Problem(cp.Minimize(objective), [alpha <= upper, signs @ alpha == 0]),
-        {"alpha": Quantity(alpha, unit**-2)},
-        objective_unit=unit**-2,
+        {"alpha": Quantity(alpha, size * unit**-2)},
+        objective_unit=size * unit**-2,
         read=lambda values: _reading(
             features, signs, np.asarray(features.training).T @ (values["alpha"] * signs), values["alpha"], penalty.value
         ),
         tunables={"slack_penalty": penalty},
+        admissible=lambda: _resolved(penalty.value, unit),
     )
 
 

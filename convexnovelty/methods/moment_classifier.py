@@ -36,7 +36,7 @@ from convexnovelty.chance import (
     some_member,
 )
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
+from convexnovelty.errors import InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.factor_model import factor_model
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
@@ -48,7 +48,7 @@ from convexnovelty.uncertainty import Adversary, MomentSet, UncertaintySet, as_m
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
 from convexnovelty.uncertainty.product import Product
-from convexnovelty.validation import Array, fraction, positive
+from convexnovelty.validation import Array, fraction, positive, squarable
 from convexnovelty.whitened_kernels import whitened
 from convexnovelty.whitening import Whitening, as_points
 
@@ -78,7 +78,7 @@ def _points(positives: Any, moments: Moments) -> Any:
             f"negative_moments: {type(moments).__name__} was found; give cn.Moments, for example "
             f"cn.Moments.estimate(negatives)"
         )
-    return as_points(positives, "positives", moments.dimension)
+    return squarable(as_points(positives, "positives", moments.dimension), "positives")
 
 
 def _penalty(value: Any, name: str) -> float:
@@ -170,6 +170,13 @@ def _inseparable(uncertainty: MomentSet) -> InfeasibleError:
         f"negative_moments: {means} lies in the convex hull of the positive points, so no half-space that holds them "
         "all has a worst-case probability of accepting a negative below 1; give a slack_penalty",
         limit=0.0,
+    )
+
+
+def _unresolved(unit: float) -> SolverError:
+    return SolverError(
+        "positives: the solver found no point where slacks always leave one, since the positives' distance from the "
+        f"negative mean is {unit**-0.5:.3g} deviations, more than it resolves; give a slack_penalty of its inverse square"
     )
 
 
@@ -337,7 +344,7 @@ def _program(
         objective_unit=frame.unit,
         read=read,
         tunables={t.name: t for t in (price, mean_price) if t is not None} | robust.tunables(),
-        diagnose=lambda: _inseparable(current()),
+        diagnose=lambda: _inseparable(current()) if price is None else _unresolved(frame.unit),
         suspect=suspect,
     )
 

@@ -74,7 +74,8 @@ def vector_quantization(
 
 def _sample(points: Any, radius: Any, metric: Metric) -> tuple[Array, float, sp.csr_array]:
     """Points, radius and the kernel 8.39 as a sparse matrix of zeros and ones."""
-    sample, reach = validation.points(points, "points"), nonnegative(radius, "radius")
+    sample = validation.squarable(validation.points(points, "points"), "points")
+    reach = nonnegative(radius, "radius")
     # Points on the sphere belong to the ball: rounding of their differences must not throw them out.
     slack = ROUNDING * (float(np.abs(sample).max(initial=0.0)) + reach)
     near = distances(sample, sample, metric) <= reach + slack
