@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.errors import InputError
+from convexnovelty.sparse_rows import is_sparse
 from convexnovelty.validation import Array
 
 __all__ = ["Decoder", "Encoder", "NotSaved"]
@@ -93,6 +94,10 @@ class Encoder:
             return value if math.isfinite(value) else {KIND: "number", "text": repr(value)}
         if isinstance(value, np.ndarray):
             return self._array(np.asarray(value), where)
+        if is_sparse(value):
+            rows = value.tocsr()
+            fields = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "shape": np.array(rows.shape)}
+            return self._made("sparse rows", fields, where)
         if isinstance(value, (list, tuple)):
             kind = "list" if isinstance(value, list) else "tuple"
             return {KIND: kind, "items": [self.node(item, f"{where}[{i}]") for i, item in enumerate(value)]}
@@ -220,6 +225,8 @@ class Decoder:
             return Moments.low_rank(
                 fields["mean"], fields["loadings"], fields["specific_variances"], fields["count"], fields["ddof"]
             )
+        if kind == "sparse rows":
+            return _sparse_rows(**fields)
         if kind == "kernel family":
             return KernelFamily(fields["members"])
         if kind == "linear features":
@@ -238,6 +245,15 @@ class Decoder:
                 raise InputError(f"{node['name']}: no fitted attribute is called {name!r}")
             setattr(made, name, self.value(item))
         return made
+
+
+def _sparse_rows(data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
+    """Sparse points by rows, whose places are looked at before any loop follows them."""
+    from scipy.sparse import csr_array
+
+    made = csr_array((data, indices, indptr), shape=tuple(int(size) for size in shape))
+    made.check_format(full_check=True)
+    return made
 
 
 def _kernel_features(

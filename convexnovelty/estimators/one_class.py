@@ -9,7 +9,7 @@ import numpy as np
 
 from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.errors import InputError
-from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel
+from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel, takes_sparse
 from convexnovelty.estimators.scores import BallScore, ExpansionScore, RegionScore
 from convexnovelty.methods import one_class_svm, soft_ball
 from convexnovelty.modelling import nothing_separated, outlier_share, quantile_interval
@@ -48,6 +48,9 @@ class _KernelMachine(WeightedNoveltyEstimator):
         self.calibration_share = calibration_share
         self.random_state = random_state
 
+    def _takes_sparse(self) -> bool:
+        return takes_sparse(self.kernel) and self.rank is None and self.solver == "auto"
+
     def _upper(self, n: int, weights: Array | None) -> Any:
         nu = outlier_share(self.outlier_fraction, "outlier_fraction")
         return 1 / (nu * n) if weights is None else weights / (nu * weights.sum())
@@ -73,6 +76,7 @@ class OneClassSVM(_KernelMachine):
     ----------
     outlier_fraction : the largest share of the training sample outside (the papers' nu), in (0, 1].
     kernel : "gaussian" ("rbf"), "linear", "polynomial" ("poly"), "sigmoid", "laplacian", a kernel object or a function.
+        With the first four, ``rank=None`` and ``solver="auto"``, points may be sparse, and stay so.
     gamma, degree, coef0 : parameters of a kernel that is given by its name. ``gamma="scale"`` is one over the number of
         columns times the variance of all entries together, as in scikit-learn. Columns whose means lie far apart make that
         variance large and the kernel so wide that it tells nothing apart: centre the columns first, or give a number.
@@ -111,12 +115,12 @@ class OneClassSVM(_KernelMachine):
                 solution.residuals,
                 solution.objective,
             )
-        result = solve_dual(X, kernel, upper=self._upper(len(X), weights), tolerance=TOLERANCE)
+        result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), tolerance=TOLERANCE)
         unit = float(np.sqrt(np.mean(result.kernel.diagonal(X))))
         if (nothing := nothing_separated(2 * result.objective, unit, nu)) is not None:
             # A detector that calls everything ordinary must not pass for one that found nothing novel.
             warnings.warn(f"OneClassSVM: {nothing}; use a Gaussian kernel, or SoftBall", UserWarning, stacklevel=4)
-            flat = ExpansionScore.of(X, np.zeros(len(X)), result.kernel)
+            flat = ExpansionScore.of(X, np.zeros(X.shape[0]), result.kernel)
             return Learned(flat, 0.0, nothing, objective=result.objective)
         score = ExpansionScore.of(X, result.multipliers, result.kernel)
         offset = quantile_interval(result.scores, nu, _shares(weights)).used
@@ -124,7 +128,7 @@ class OneClassSVM(_KernelMachine):
         return Learned(
             score,
             offset,
-            self._counted(int((result.scores < offset - slack).sum()), len(X)),
+            self._counted(int((result.scores < offset - slack).sum()), X.shape[0]),
             objective=result.objective,
         )
 
@@ -159,7 +163,7 @@ class SoftBall(_KernelMachine):
             )
         kernel = kernel.fitted(X)
         squares = kernel.diagonal(X)
-        result = solve_dual(X, kernel, upper=self._upper(len(X), weights), linear=-squares / 2, tolerance=TOLERANCE)
+        result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), linear=-squares / 2, tolerance=TOLERANCE)
         inner = ExpansionScore.of(X, result.multipliers, result.kernel)
         center = float(result.multipliers @ result.scores)
         scores = 2 * result.scores - squares - center
@@ -168,7 +172,7 @@ class SoftBall(_KernelMachine):
         return Learned(
             BallScore(inner, center, result.kernel),
             level,
-            self._counted(int((scores < level - slack).sum()), len(X)),
+            self._counted(int((scores < level - slack).sum()), X.shape[0]),
             objective=2 * result.objective,
         )
 

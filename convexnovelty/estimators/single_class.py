@@ -16,6 +16,7 @@ from convexnovelty.kernels import Kernel, Linear, Precomputed
 from convexnovelty.methods import single_class_mpm
 from convexnovelty.moments import Moments
 from convexnovelty.regions import TIE_TOLERANCE
+from convexnovelty.sparse_rows import is_sparse, refuse_dense_covariance
 from convexnovelty.streams import as_source, features_of, is_stream, moments_of
 from convexnovelty.uncertainty import UncertaintySet, as_moment_set
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -104,8 +105,9 @@ class SingleClassMPM(WeightedNoveltyEstimator):
 
         Parameters
         ----------
-        X : points of shape (n, p); or a source that is read in blocks, see :mod:`convexnovelty.streams`; or, with the
-            linear kernel, ``cn.Moments``. Other kernels need ``rank`` to learn from a source, and read it twice.
+        X : points of shape (n, p), which may be sparse for the linear kernel; or a source that is read in blocks, see
+            :mod:`convexnovelty.streams`; or, with the linear kernel, ``cn.Moments``. Other kernels need ``rank`` to learn
+            from a source, and read it twice.
         y : ignored.
         sample_weight : weights of shape (n,), not negative; None for ones. A source may carry its own.
         """
@@ -149,7 +151,14 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         self.offset_ = learned.level - TIE_TOLERANCE * abs(learned.level)
         return self
 
+    def _takes_sparse(self) -> bool:
+        linear = isinstance(self.kernel, Linear) or self.kernel == "linear"
+        return linear and self.rank is None
+
     def _learn(self, X: Array, weights: Array | None) -> Learned:
+        if is_sparse(X):
+            refuse_dense_covariance(X)
+            return self._solved(Moments.estimate(X, weights=weights), None)
         kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights).fitted(X)
         if self.rank is None and (ball := self._ridge(X, kernel, weights)) is not None:
             return self._expanded(X, kernel, ball, weights)

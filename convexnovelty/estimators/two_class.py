@@ -11,12 +11,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from convexnovelty.distances import squared_norms
 from convexnovelty.errors import InputError
-from convexnovelty.estimators.base import feature_map, named_kernel, validated
+from convexnovelty.estimators.base import checked_weights, feature_map, named_kernel, validated
 from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import FeatureMap, LinearFeatures
 from convexnovelty.methods import two_class_mpm
 from convexnovelty.moments import Moments
+from convexnovelty.sparse_rows import refuse_dense_covariance
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, nonnegative
 
@@ -91,27 +93,43 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = bool(self._sparse_form())
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> TwoClassMPM:
-        """Learn the half-space from points of shape (n, p) and labels of two classes.
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TwoClassMPM:
+        """Learn the half-space from points of shape (n, p), labels of two classes, and weights if points differ in weight.
 
-        With the linear kernel, ``X`` may also be the moments of both classes by their labels, as
-        :func:`convexnovelty.streams.moments_by_class` reads them from data of any size; ``y`` is then left out.
+        With the linear kernel points may be sparse, and stay so: only the covariances are dense. With that kernel ``X`` may
+        also be the moments of both classes by their labels, as :func:`convexnovelty.streams.moments_by_class` reads them
+        from data of any size; ``y`` is then left out.
         """
         if isinstance(X, Mapping) and not sp.issparse(X):  # a sparse dictionary of keys is a mapping too
-            return self._fit_moments(X, y)
-        X, y = validated(self, X, y)
+            return self._fit_moments(X, y if sample_weight is None else sample_weight)
+        X, y = validated(self, X, y, accept_sparse=self._sparse_form())
+        weights = None if sample_weight is None else checked_weights(sample_weight, X)
+        if weights is not None:
+            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]  # without weight it is no point
         self.classes_, index = binary_classes(self, y)
-        features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0), self.rank)
-        rows = features.training
+        features: FeatureMap | None = None
+        if sp.issparse(X):
+            refuse_dense_covariance(X)
+            rows, lengths = X, squared_norms(X)
+        else:
+            kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
+            features = feature_map(X, kernel, self.rank)
+            rows, lengths = features.training, features.squared_norms()
         # The second class is the positive one, as decision functions of scikit-learn have it.
-        moments = Moments.estimate(rows[index == 1]), Moments.estimate(rows[index == 0])
-        return self._solved(moments, features, features.unit)
+        positive, negative = (
+            Moments.estimate(rows[index == k], None if weights is None else weights[index == k]) for k in (1, 0)
+        )
+        return self._solved((positive, negative), features, float(np.average(lengths, weights=weights)) ** 0.5 or 1.0)
+
+    def _sparse_form(self) -> Any:
+        return "csr" if self.kernel == "linear" and self.rank is None else False
 
     def _fit_moments(self, X: Mapping[Any, Moments], y: Any) -> TwoClassMPM:
         if y is not None:
-            raise InputError("y: labels were given beside moments, which are labelled already; leave y out")
+            raise InputError("y: labels or weights were given beside moments, which have them already; leave y out")
         if len(X) != 2 or not all(isinstance(part, Moments) for part in X.values()):
             kinds = ", ".join(f"{label!r}: {type(part).__name__}" for label, part in X.items())
             raise InputError(
@@ -146,7 +164,7 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Array:
         """Positive for the second class, of shape (m,)."""
         check_is_fitted(self, "score_")
-        values: Array = self.score_(validated(self, X, reset=False)) - self.offset_
+        values: Array = self.score_(validated(self, X, reset=False, accept_sparse=self._sparse_form())) - self.offset_
         return values
 
     def predict(self, X: Any) -> Any:
