@@ -19,6 +19,12 @@ __all__ = ["Estimate", "estimate", "exact_sum", "nonnegative_vector"]
 # A column whose squared mean exceeds its variance so many times loses digits in the mean of products, and is shifted.
 FAR = 1e4
 
+# Entries from which on the variances of a sparse matrix by rows are read in one compiled pass.
+ONE_PASS = 2_000_000
+
+# A column whose squared mean exceeds its variance so many times loses a digit in one pass, and is read once more.
+NEAR = 10.0
+
 # Up to this many rows or columns a dense Gram matrix of them is quicker than iterations.
 SMALL = 500
 
@@ -44,6 +50,8 @@ def estimate(
     See :meth:`convexnovelty.moments.Moments.estimate`.
     """
     sparse = hasattr(X, "nnz") and hasattr(X, "toarray")
+    if sparse and representation == "diagonal" and (found := _one_pass(X, weights, ddof)) is not None:
+        return found
     X = squarable(sparse_points(X, name) if sparse else points(X, name), name)
     w = np.ones(X.shape[0]) if weights is None else nonnegative_vector(weights, "weights", X.shape[0])
     if not w.all():
@@ -80,6 +88,37 @@ def estimate(
     loadings, following = leading(values / np.sqrt(divisor), axes, rank)
     loadings[:, variances == 0] = 0.0
     return Estimate(mean, loadings, specific + following, None, remainder), total
+
+
+def _one_pass(X: Any, weights: Any, ddof: float) -> tuple[Estimate, float] | None:
+    """Mean and variances of a large sparse matrix by rows at the speed of memory, with nothing copied.
+
+    None for other matrices and for what is wrong with one, which the way that looks at every entry reports. Sums of
+    squares about zero serve columns that lie near it, as counts and weights of words do; the others are read again.
+    """
+    if getattr(X, "format", "") != "csr" or X.nnz < ONE_PASS or X.dtype != np.float64 or X.ndim != 2:
+        return None
+    n, p = X.shape
+    w = np.ones(n) if weights is None else nonnegative_vector(weights, "weights", n)
+    total, ddof = float(w.sum()), nonnegative(ddof, "ddof")
+    divisor = total - ddof if np.count_nonzero(w) > 1 else total
+    if divisor <= 0:
+        return None
+    # That module is a floor up, with the compiled loops: it is read when there is a use for it.
+    from convexnovelty.algorithms._column_sums import column_sums
+
+    sums = np.zeros((p, 2))
+    if not column_sums(X.indptr, X.indices, X.data, w, sums) or not np.isfinite(sums).all():
+        return None
+    mean = sums[:, 0] / total
+    variances = sums[:, 1] / total - mean**2
+    remainder = np.zeros(p)
+    far = np.flatnonzero(mean**2 > NEAR * variances)
+    far = far[mean[far] != 0]
+    if far.size:
+        (again, _, rest, _, left), _ = estimate(X[:, far].tocsc(), w, 0.0, "diagonal", None)
+        mean[far], variances[far], remainder[far] = again, rest, left
+    return Estimate(mean, np.zeros((0, p)), np.maximum(variances, 0.0) * (total / divisor), None, remainder), total
 
 
 def _all_axes(Y: Any, mean: Array, weights: Array, variances: Array) -> Array:

@@ -16,9 +16,11 @@ from convexnovelty.estimators.two_class import binary_classes
 from convexnovelty.methods import moment_classifier
 from convexnovelty.moments import Moments
 from convexnovelty.streams import moments_of
-from convexnovelty.validation import Array, nonnegative
+from convexnovelty.validation import Array, integer, nonnegative
 
 __all__ = ["MomentClassifier"]
+
+FULL = 2.0  # gigabytes that a covariance of sparse points may take without being asked for
 
 
 class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -33,7 +35,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     uncertainty, tail : a set around the negative moments and a tail; exact moments and Chebyshev by default.
     negative_moments : ``cn.Moments`` of the negatives, or a source of negative rows that is read in blocks (see
         :mod:`convexnovelty.streams`), used instead of the negative rows; None to estimate them.
-    factors : None for the full covariance; k for the factor model with k factors and a diagonal.
+    factors : None for the full covariance; k for the factor model with k factors and a diagonal; 0 for the variances
+        alone, which of sparse points by rows are read in one pass.
     ridge : variance added in every direction, relative to the moments' own size.
     solver : "auto" for coordinate descent where it is exact and Clarabel elsewhere, or the name of a CVXPY solver.
 
@@ -77,23 +80,35 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> MomentClassifier:
-        """Learn from points of shape (n, p) and labels of two classes; the second class is the positive one."""
-        X, y = validated(self, X, y, accept_sparse="csr")
-        self.classes_, index = binary_classes(self, y)
-        moments: Any = self.negative_moments
+    def fit(self, X: Any, y: Any = None, negative_moments: Any = None) -> MomentClassifier:
+        """Learn from points of shape (n, p) and labels of two classes; the second class is the positive one.
+
+        ``negative_moments`` here comes before that of the constructor: many classes share one object, which costs
+        nothing to hand over. With moments given ``y`` may be left out: all points are positive then, and the classes
+        are 0 and 1.
+        """
+        moments: Any = self.negative_moments if negative_moments is None else negative_moments
+        if y is None and moments is not None:
+            X = validated(self, X, accept_sparse="csr")
+            self.classes_, index = np.array([0, 1]), np.ones(X.shape[0], dtype=int)
+        else:
+            X, y = validated(self, X, y, accept_sparse="csr")
+            self.classes_, index = binary_classes(self, y)
         if not isinstance(moments, Moments):
-            negatives = X[index == 0] if moments is None else moments
-            chosen: dict[str, Any] = (
-                {} if self.factors is None else {"representation": "low_rank", "rank": self.factors}
-            )
-            moments = Moments.estimate(negatives, **chosen) if moments is None else moments_of(negatives, **chosen)
+            chosen = self._representation(X)
+            if moments is not None:
+                moments = moments_of(moments, **chosen)
+            elif sp.issparse(X) and self.factors == 0:
+                # Weights choose the rows: a copy of all negatives would take longer than reading them.
+                moments = Moments.estimate(X, (index == 0).astype(float), **chosen)
+            else:
+                moments = Moments.estimate(X[index == 0], **chosen)
         if moments.dimension != X.shape[1]:
             raise InputError(
                 f"negative_moments: dimension {moments.dimension} was found where X has {X.shape[1]} columns"
             )
         moments = self._ridged(moments)
-        positives = X[index == 1]
+        positives = X if index.all() else X[index == 1]
         exact = self.solver == "auto" and self.uncertainty is None and self.slack_penalty is not None
         if exact:
             solution = moment_classifier.coordinate_descent(positives, moments, self.slack_penalty)
@@ -107,10 +122,27 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.guarantee_, self.certificate_, self.objective_ = solution.guarantee, solution.residuals, solution.objective
         return self
 
+    def _representation(self, X: Any) -> dict[str, Any]:
+        if self.factors is None:
+            gigabytes = 8e-9 * X.shape[1] ** 2
+            if sp.issparse(X) and gigabytes > FULL:
+                raise InputError(
+                    f"X: {X.shape[1]} columns were found, whose full covariance takes {gigabytes:.0f} GB; "
+                    "give factors=0 for variances alone, or a number of factors"
+                )
+            return {}
+        if integer(self.factors, "factors", 0) == 0:
+            return {"representation": "diagonal"}
+        return {"representation": "low_rank", "rank": self.factors}
+
     def _ridged(self, moments: Moments) -> Moments:
         added = nonnegative(self.ridge, "ridge") * moments.unit**2
-        if added == 0 or self.factors is not None:
+        if added == 0 or (self.factors and moments.representation == "low_rank"):
             return moments
+        if moments.representation == "diagonal":
+            return Moments.diagonal(moments.mean, moments.variances + added)
+        if moments.representation == "low_rank":
+            return Moments.low_rank(moments.mean, moments.loadings, moments.specific_variances + added)
         return Moments(moments.mean, moments.covariance + added * np.eye(moments.dimension))
 
     def decision_function(self, X: Any) -> Array:

@@ -152,8 +152,11 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         uncertainty = self.uncertainty
         if uncertainty is None:
             uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge") * unit**2)
-        problem = two_class_mpm.two_class_mpm(*moments, uncertainty, self.tail)
-        solution = problem.solve(None if self.solver == "auto" else self.solver)
+        if self.solver == "auto" and two_class_mpm.has_scalar_root(*moments, uncertainty):
+            solution = two_class_mpm.scalar_root(*moments, uncertainty, self.tail)
+        else:
+            problem = two_class_mpm.two_class_mpm(*moments, uncertainty, self.tail)
+            solution = problem.solve(None if self.solver == "auto" else self.solver)
         region: Any = solution.region
         linear = features is None or isinstance(features, LinearFeatures)
         self.score_ = LinearScore(region.normal) if linear else RegionScore(features, region)
