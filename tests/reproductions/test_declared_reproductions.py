@@ -147,6 +147,54 @@ def test_declared_cells_are_the_printed_ones(name: str) -> None:
         assert scale * told == pytest.approx(value, rel=1e-12), key
 
 
+# Columns added up on the page: FP and FN of each method in table 1 of the minimax paper, and the columns of small tables.
+SUMS = {
+    "minimax-table-1": {
+        "MPM": (600.4, 702.2),
+        "one-class SVM": (718.9, 778.89),
+        "two-class SVM": (837.8, 824.5),
+    },
+    "mahalanobis-table-2": {
+        "learned, C = 10": (335.5,),
+        "beta = 2 beta0": (308.75,),
+        "beta = beta0": (318.5,),
+        "beta = beta0 / 2": (319.5,),
+        "beta = beta0 / 3": (318.5,),
+    },
+    "mahalanobis-table-3": {
+        "learned, C = 1": (462.56,),
+        "beta = 2 beta0": (356.41,),
+        "beta = beta0": (208.46,),
+        "beta = beta0 / 2": (225.33,),
+        "beta = beta0 / 3": (382.49,),
+    },
+    "chapter-8-table-8.1": {
+        "pixels: outliers": (2.403,),
+        "pixels: support vectors": (2.881,),
+        "pixels: seconds": (5582,),
+    },
+}
+
+
+def test_columns_add_up() -> None:
+    for name, columns in SUMS.items():
+        scale = 100 if KNOWN[name].unit == "%" else 1
+        cells = [cell for cell in KNOWN[name].printed if cell.value is not None]
+        for column, expected in columns.items():
+            kinds = ("FP", "FN") if name == "minimax-table-1" else (None,)
+            for kind, total in zip(kinds, expected, strict=True):
+                found = [
+                    cell.value
+                    for cell in cells
+                    if (cell.column == column if kind is None else _is(cell.column, column, kind))
+                ]
+                assert scale * sum(found) == pytest.approx(total, abs=1e-9), (name, column, kind)
+
+
+def _is(column: str, method: str, kind: str) -> bool:
+    return column.startswith(f"{method} ") and column.endswith(f": {kind}")
+
+
 def test_false_positives_at_the_printed_fn_stand_beside_the_printed_fp() -> None:
     declared = {(cell.row, cell.column): cell.value for cell in KNOWN["minimax-table-1"].printed}
     for (row, column), value in declared.items():

@@ -206,6 +206,14 @@ def test_false_positives_are_read_off_the_curve() -> None:
     assert false_positives_at(inside, outside, 1.0) == 0.0
 
 
+def test_a_tie_with_the_threshold_is_accepted() -> None:
+    # At the threshold 2 half of the ordinary points are missed and all of the novel ones that tie are accepted.
+    inside, outside = np.array([1.0, 1.0, 2.0, 2.0]), np.array([0.0, 2.0, 2.0, 0.0])
+    assert false_positives_at(inside, outside, 0.5) == 0.5
+    assert false_positives_at(inside, outside, 0.0) == 0.5
+    assert false_positives_at(inside, outside, 0.75) == 0.25
+
+
 def test_drawn_parts_are_disjoint_and_whole(rng: np.random.Generator) -> None:
     X = np.arange(21.0)[:, None]
     for first, second in (shared_out(X, 5, rng), halves(X, rng)):
