@@ -16,7 +16,7 @@ project_copyright = f"2026, {author}"
 version = release = importlib.metadata.version("convexnovelty")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "mathml", "catalogue"]
-exclude_patterns = ["_build", "_ext"]
+exclude_patterns = ["_build", "_ext", "results", "generated/included"]
 
 html_theme = "furo"
 html_title = f"convexnovelty {release}"

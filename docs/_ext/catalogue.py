@@ -18,6 +18,7 @@ from sphinx.application import Sphinx
 import api
 import instance_pages
 import method_pages
+import reproduction_pages
 import set_pages
 import worked
 from convexnovelty.checking import check
@@ -59,6 +60,7 @@ def pages(folder: Path, executor: Executor) -> Iterator[tuple[str, str]]:
     yield from method_pages.pages(report.rows)
     yield from set_pages.pages()
     yield from instance_pages.pages()
+    yield from reproduction_pages.pages()
     yield from worked.pages(ROOT / "problems", folder, executor)
     yield from api.pages()
     yield from project_pages()
