@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from convexnovelty.covariances import spectrum, spectrum_of_factor
 from convexnovelty.distances import squared_distances
@@ -27,6 +28,8 @@ from convexnovelty.validation import Array, points
 
 __all__ = ["Whitening", "as_points", "is_sparse"]
 
+COMPILED = 10_000  # entries of sparse rows from which on their Gram matrix is worth a compiled loop
+
 
 def is_sparse(X: Any) -> bool:
     """Whether ``X`` is a scipy sparse matrix."""
@@ -35,10 +38,18 @@ def is_sparse(X: Any) -> bool:
 
 def as_points(X: Any, name: str, columns: int | None = None) -> Any:
     """Points as a dense float64 matrix, or as a sparse one by rows if they were given sparse."""
-    made = sparse_points(X, name).tocsr() if is_sparse(X) else points(X, name)
+    made = _by_rows(X, name) if is_sparse(X) else points(X, name)
     if columns is not None and made.shape[1] != columns:
         raise InputError(f"{name}: {made.shape[1]} columns were found where {columns} are needed, as the moments have")
     return made
+
+
+def _by_rows(X: Any, name: str) -> Any:
+    """Sparse points by rows; those that are in order already are not sorted by columns and back."""
+    ready = X.format == "csr" and X.ndim == 2 and X.dtype == np.float64 and 0 not in X.shape
+    if ready and X.has_canonical_format and np.isfinite(X.data).all():
+        return csr_array(X)
+    return sparse_points(X, name).tocsr()
 
 
 class Whitening:
@@ -106,9 +117,16 @@ class Whitening:
 
     def _products(self, left: Any, right: Any) -> tuple[Array, tuple[Array, Array]]:
         """Inner products in the metric of the diagonal, and the coordinates along the factors."""
-        (rows, mean), (others, other_mean) = self._scaled(left), self._scaled(right)
-        product = rows @ others.T
-        product = product.toarray() if is_sparse(product) else np.asarray(product)
+        rows, mean = self._scaled(left)
+        others, other_mean = (rows, mean) if right is left else self._scaled(right)
+        if right is left and is_sparse(rows) and rows.nnz >= COMPILED:
+            # That module is a floor up, with the compiled loops: it is read when there is a use for it.
+            from convexnovelty.algorithms._sparse_products import gram_of_rows
+
+            product = gram_of_rows(rows)
+        else:
+            product = rows @ others.T
+            product = product.toarray() if is_sparse(product) else np.asarray(product)
         # Of sparse points the mean is subtracted from the products: from the points it would fill them.
         product = (
             product - np.asarray(rows @ other_mean)[:, None] - np.asarray(others @ mean)[None, :] + mean @ other_mean
