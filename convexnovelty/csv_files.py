@@ -267,13 +267,13 @@ def fast_values(
         return None
     columns = [j for j in range(width) if j not in labels]
     values = frame[columns].to_numpy(np.float64)
-    kept = _kept(text, layout, values, columns, width)
+    kept = _kept(text, layout, values, width)
     if kept is None:
         return None
     return values[kept], {j: frame[j][kept].tolist() for j in labels}, np.flatnonzero(kept) + 1 + int(layout.header)
 
 
-def _kept(text: str, layout: Layout, values: Array, columns: Sequence[int], width: int) -> Any:
+def _kept(text: str, layout: Layout, values: Array, width: int) -> Any:
     """Which rows that pandas read are rows: those without numbers may be blank lines, and those with NaN short ones.
 
     None where the slow reader has to look: for infinite values, short rows, ends of tables, and words that are no gaps.
@@ -287,13 +287,14 @@ def _kept(text: str, layout: Layout, values: Array, columns: Sequence[int], widt
     lines = text.split("\n")[int(layout.header) :]
     if len(lines) - (not lines[-1]) != len(values):  # then a row is not a line
         return None
+    # A sign is the only thing that pandas reads as NaN and this file does not; all else that is missing is a missing cell.
+    if "+n" in text.lower():
+        return None
     for i in np.flatnonzero(gaps.any(axis=1)).tolist():
-        cells = lines[i].split(layout.separator)
-        if len(cells) == 1 < width and not cells[0].strip():
+        count = lines[i].count(layout.separator)
+        if count == 0 < width - 1 and not lines[i].strip():
             kept[i] = False
-        elif len(cells) != width or not all(
-            cells[columns[k]].strip().lower() in MISSING for k in gaps[i].nonzero()[0].tolist()
-        ):
+        elif count != width - 1:
             return None
     # Rows of separators alone at the end of a table are left out, which takes looking at the whole.
     return None if not kept.any() or gaps[np.flatnonzero(kept)[-1]].all() else kept

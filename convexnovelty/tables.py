@@ -227,4 +227,6 @@ def listed(names: Sequence[str]) -> str:
 
 def printable(text: str, longest: int = 200) -> str:
     """Text from a file as it may be shown: no control characters, which would steer a terminal."""
+    if text.isprintable():
+        return text[:longest]
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)[:longest]
