@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from convexnovelty import persistence, streams
+from convexnovelty.cli import main
 from convexnovelty.errors import InputError
 from convexnovelty.estimators import MomentClassifier, SingleClassMPM, TwoClassMPM
 from convexnovelty.moments import Moments
@@ -112,3 +113,26 @@ def test_what_a_source_cannot_serve_is_refused(name: str) -> None:
     call, message = REFUSED[name]
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+def test_a_model_of_detect_scores_a_file_beyond_memory(kernel: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    new = pd.DataFrame(NEW, columns=["a", "b", "c"])
+    new.to_csv(tmp_path / "new.csv", index=False)
+    calls = [
+        "detect",
+        str(tmp_path / "train.csv"),
+        str(tmp_path / "new.csv"),
+        "--kernel",
+        kernel,
+        "--confidence",
+        "0.3",
+    ]
+    assert main([*calls, "--save", str(tmp_path / "m.npz"), "--out", str(tmp_path / "out.csv")]) == 0
+    # The same rows from Parquet, with the columns in another order and one more, a few at a time.
+    new[["c", "a", "b"]].assign(who="x").to_parquet(tmp_path / "new.parquet")
+    model = persistence.load(tmp_path / "m.npz")
+    scores = np.concatenate(list(streams.score_chunks(model, tmp_path / "new.parquet", rows=7)))
+    np.testing.assert_allclose(scores, pd.read_csv(tmp_path / "out.csv")["score"], rtol=1e-9, atol=1e-9)
