@@ -13,12 +13,14 @@ what lies next in memory. Sources are packed likewise, SOURCES to a panel.
 
 from __future__ import annotations
 
+import numpy as np
+
 from convexnovelty.algorithms._compile import compiled
 from convexnovelty.algorithms._lanes import LANES, add, exp2, fused, load, splat, spread, store
 from convexnovelty.algorithms.box import Indices
 from convexnovelty.validation import Array
 
-__all__ = ["SOURCES", "WIDTH", "accumulate", "kernel_row", "kernel_rows", "pack", "take"]
+__all__ = ["SOURCES", "WIDTH", "accumulate", "accumulate_both", "kernel_row", "kernel_rows", "pack", "take"]
 
 WIDTH = 2 * LANES  # points in a panel: two registers, so that a number of a source is used twice when it is loaded
 SOURCES = 6  # sources at a time: their twelve sums, two loads and a spread fill fifteen registers
@@ -111,6 +113,84 @@ def _accumulate(panels: Array, sources: Array, weights: Array, out: Array, first
         store(out, panel * WIDTH + LANES, add(total_right, right))
 
 
+def _accumulate_both(
+    panels: Array, sources: Array, weights: Array, out: Array, columns: Array, first: int, last: int, end: int
+) -> None:
+    """out_i += sum_j weights_j k(x_i, z_j) and columns_j += sum_i weights_i k(x_i, z_j), each value evaluated once.
+
+    The points i are those of the panels first to last - 1, the sources j those of the panels 0 to end - 1; both are
+    the same sample, of which ``weights`` has a number for each, zero where a point is missing.
+    """
+    d = panels.shape[1] - 1
+    points, origin, height = panels.ravel(), sources.ravel(), d * SOURCES
+    lanes = np.empty(SOURCES * LANES)
+    for block in range(end):
+        z, w = block * (d + 1) * SOURCES, block * SOURCES
+        sum0, sum1, sum2 = splat(0.0), splat(0.0), splat(0.0)
+        sum3, sum4, sum5 = splat(0.0), splat(0.0), splat(0.0)
+        for panel in range(first, last):
+            base = panel * (d + 1) * WIDTH
+            left_height, right_height = load(points, base + d * WIDTH), load(points, base + d * WIDTH + LANES)
+            h = spread(origin, z + height)
+            a0, b0 = add(h, left_height), add(h, right_height)
+            h = spread(origin, z + height + 1)
+            a1, b1 = add(h, left_height), add(h, right_height)
+            h = spread(origin, z + height + 2)
+            a2, b2 = add(h, left_height), add(h, right_height)
+            h = spread(origin, z + height + 3)
+            a3, b3 = add(h, left_height), add(h, right_height)
+            h = spread(origin, z + height + 4)
+            a4, b4 = add(h, left_height), add(h, right_height)
+            h = spread(origin, z + height + 5)
+            a5, b5 = add(h, left_height), add(h, right_height)
+            for k in range(d):
+                x, y = load(points, base + k * WIDTH), load(points, base + k * WIDTH + LANES)
+                at = z + k * SOURCES
+                v = spread(origin, at)
+                a0, b0 = fused(v, x, a0), fused(v, y, b0)
+                v = spread(origin, at + 1)
+                a1, b1 = fused(v, x, a1), fused(v, y, b1)
+                v = spread(origin, at + 2)
+                a2, b2 = fused(v, x, a2), fused(v, y, b2)
+                v = spread(origin, at + 3)
+                a3, b3 = fused(v, x, a3), fused(v, y, b3)
+                v = spread(origin, at + 4)
+                a4, b4 = fused(v, x, a4), fused(v, y, b4)
+                v = spread(origin, at + 5)
+                a5, b5 = fused(v, x, a5), fused(v, y, b5)
+            left, right = load(out, panel * WIDTH), load(out, panel * WIDTH + LANES)
+            left_weight, right_weight = load(weights, panel * WIDTH), load(weights, panel * WIDTH + LANES)
+            a0, b0, v = exp2(a0), exp2(b0), spread(weights, w)
+            left, right = fused(v, a0, left), fused(v, b0, right)
+            sum0 = fused(b0, right_weight, fused(a0, left_weight, sum0))
+            a1, b1, v = exp2(a1), exp2(b1), spread(weights, w + 1)
+            left, right = fused(v, a1, left), fused(v, b1, right)
+            sum1 = fused(b1, right_weight, fused(a1, left_weight, sum1))
+            a2, b2, v = exp2(a2), exp2(b2), spread(weights, w + 2)
+            left, right = fused(v, a2, left), fused(v, b2, right)
+            sum2 = fused(b2, right_weight, fused(a2, left_weight, sum2))
+            a3, b3, v = exp2(a3), exp2(b3), spread(weights, w + 3)
+            left, right = fused(v, a3, left), fused(v, b3, right)
+            sum3 = fused(b3, right_weight, fused(a3, left_weight, sum3))
+            a4, b4, v = exp2(a4), exp2(b4), spread(weights, w + 4)
+            left, right = fused(v, a4, left), fused(v, b4, right)
+            sum4 = fused(b4, right_weight, fused(a4, left_weight, sum4))
+            a5, b5, v = exp2(a5), exp2(b5), spread(weights, w + 5)
+            left, right = fused(v, a5, left), fused(v, b5, right)
+            sum5 = fused(b5, right_weight, fused(a5, left_weight, sum5))
+            store(out, panel * WIDTH, left)
+            store(out, panel * WIDTH + LANES, right)
+        store(lanes, 0 * LANES, sum0)
+        store(lanes, 1 * LANES, sum1)
+        store(lanes, 2 * LANES, sum2)
+        store(lanes, 3 * LANES, sum3)
+        store(lanes, 4 * LANES, sum4)
+        store(lanes, 5 * LANES, sum5)
+        for source in range(SOURCES):
+            for lane in range(LANES):
+                columns[w + source] += lanes[source * LANES + lane]
+
+
 def _kernel_row(panels: Array, i: int, out: Array) -> None:
     """out_t = k(x_i, x_t) for all points of the panels, those that fill up the last panel included."""
     size = panels.shape[1] * WIDTH
@@ -137,6 +217,7 @@ def _kernel_row(panels: Array, i: int, out: Array) -> None:
 pack = compiled(_pack, nogil=True)
 take = compiled(_take)
 accumulate = compiled(_accumulate, nogil=True)
+accumulate_both = compiled(_accumulate_both, nogil=True)
 kernel_row = compiled(_kernel_row)
 
 

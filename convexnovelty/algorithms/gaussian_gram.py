@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from convexnovelty.algorithms._gaussian import SOURCES, WIDTH, accumulate, kernel_rows, pack, take
+from convexnovelty.algorithms._gaussian import SOURCES, WIDTH, accumulate, accumulate_both, kernel_rows, pack, take
 from convexnovelty.algorithms.box import Indices
 from convexnovelty.algorithms.gram import Gram, KernelGram, Rows, padded
 from convexnovelty.errors import InputError
@@ -23,6 +23,7 @@ __all__ = ["GaussianGram", "RemoteGram", "gaussian_gram", "gaussian_sums"]
 
 CHUNK = 2**14  # new points that are packed at a time
 THREADED = 10_000_000  # kernel values below which starting threads costs more than they save
+TILE = 24  # panels whose points, a multiple of SOURCES, stay in the cache while all sources pass by
 SPREAD = 1e4  # gamma |x - centre|^2 beyond which the product form loses more than four digits of sixteen
 MIDDLE = 256  # points whose median is the centre where the mean is not a good one
 
@@ -41,6 +42,31 @@ class GaussianGram(Gram):
     def accumulate(self, out: Array, columns: Indices, weights: Array) -> None:
         if columns.size:
             _add_columns(self.panels, _taken(self.panels, columns, SOURCES), weights, out, self.threads)
+
+    def product(self, weights: Array) -> Array:
+        # The matrix is symmetric: below the tiles on its diagonal each value is evaluated once, for a row and a column.
+        sources = _taken(self.panels, np.arange(self.size), SOURCES)
+        filled = np.zeros(max(padded(self.size), sources.shape[0] * SOURCES))
+        filled[: self.size] = weights
+        out, count = np.zeros(filled.size), self.panels.shape[0]
+        starts = range(0, count, TILE)
+        workers = self.threads if self.size**2 >= THREADED else 1
+
+        def rows(worker: int) -> Array:
+            columns = np.zeros(filled.size)
+            for first in starts[worker::workers]:
+                last, middle = min(first + TILE, count), first * WIDTH // SOURCES
+                accumulate_both(self.panels, sources, filled, out, columns, first, last, middle)
+                inner = slice(middle, min(-(-last * WIDTH // SOURCES), sources.shape[0]))
+                part = filled[middle * SOURCES : inner.stop * SOURCES]
+                accumulate(self.panels, sources[inner], part, out, first, last)
+            return columns
+
+        if workers == 1:
+            return (out + rows(0))[: self.size]
+        with ThreadPoolExecutor(workers) as pool:
+            parts = list(pool.map(rows, range(workers)))
+        return (out + sum(parts))[: self.size]
 
     def block(self, points: Indices) -> Array:
         values = np.empty((points.size, padded(points.size)))

@@ -51,6 +51,12 @@ class Gram(ABC):
     def accumulate(self, out: Array, columns: Indices, weights: Array) -> None:
         """out += K[:, columns] @ weights, in place."""
 
+    def product(self, weights: Array) -> Array:
+        """K @ weights, shape (n,)."""
+        out = np.zeros(padded(self.size))
+        self.accumulate(out, np.arange(self.size), weights)
+        return out[: self.size]
+
     @abstractmethod
     def block(self, points: Indices) -> Array:
         """K[points, points]."""

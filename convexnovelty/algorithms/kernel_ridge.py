@@ -26,7 +26,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from convexnovelty.algorithms.box import Indices
-from convexnovelty.algorithms.gram import Gram, gram_of, padded
+from convexnovelty.algorithms.gram import Gram, gram_of
 from convexnovelty.algorithms.smo import refuse_indefinite
 from convexnovelty.errors import IndefiniteError, InputError, SolverError
 from convexnovelty.kernels import Kernel, Precomputed, as_kernel
@@ -113,7 +113,7 @@ def kernel_ridge(
     weights : (n,) not negative, of which shares are made; None for equal shares.
     tolerance : the residual to reach, relative to the norm of q.
     rank : columns of the preconditioner at most; by default a few times the root of n, fewer if these are enough.
-    seed : of the pivots. The answer is the same for the same seed, whatever ``threads`` is, up to the matrix products.
+    seed : of the pivots. The same seed and ``threads`` give the same answer to the last bit.
     direct : points up to which the matrix is formed and factorised.
     max_iterations : products with K in all.
 
@@ -148,13 +148,10 @@ class _System:
 
     def __init__(self, gram: Gram, q: Array, rho: float) -> None:
         self.gram, self.q, self.rho = gram, q, rho
-        self._all = np.arange(gram.size)
 
     def scores(self, h: Array) -> Array:
         """K (q h)."""
-        out = np.zeros(padded(self.gram.size))
-        self.gram.accumulate(out, self._all, self.q * h)
-        return out[: self.gram.size]
+        return self.gram.product(self.q * h)
 
     def residual(self, h: Array, scores: Array) -> Array:
         return np.asarray(self.q * (1.0 - scores) - self.rho * h)

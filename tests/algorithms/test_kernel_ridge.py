@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from convexnovelty import kernels
+from convexnovelty.algorithms import gaussian_gram
+from convexnovelty.algorithms.gram import gram_of
 from convexnovelty.algorithms.kernel_ridge import kernel_ridge, low_rank_error, random_pivots
 from convexnovelty.errors import IndefiniteError, InputError, SolverError
 from convexnovelty.estimators import SingleClassMPM
@@ -88,7 +90,6 @@ def test_a_seed_gives_one_answer_and_any_number_of_threads_the_same():
 def test_drawn_columns_reproduce_the_matrix_that_they_span():
     X = cloud(400, p=2, seed=2)
     kernel = kernels.gaussian(gamma=0.02)
-    from convexnovelty.algorithms.gram import gram_of
 
     K = kernel(X)
     factor = random_pivots(gram_of(X, kernel), lambda chosen: K[:, chosen], 400, 1e-9)
@@ -163,3 +164,23 @@ def test_what_cannot_be_solved_is_refused():
             kernel_ridge(X, kernels.from_callable(lambda A, B: -(A @ B.T)), 0.1, direct=direct)
     with pytest.raises(SolverError, match=r"ridge: 1e-12 was found, at which 2 products"):
         kernel_ridge(X, kernels.gaussian(gamma=5.0), 1e-12, rank=1, max_iterations=2, direct=0)
+
+
+@pytest.mark.parametrize("n", [1, 7, 383, 384, 391, 1000])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_products_that_evaluate_one_triangle_are_products(n, threads, monkeypatch):
+    monkeypatch.setattr(gaussian_gram, "THREADED", 0)
+    X, v = cloud(n, p=3, seed=11), np.random.default_rng(12).standard_normal(n)
+    for kernel in (kernels.gaussian(gamma=0.05), kernels.laplacian(gamma=0.1), kernels.linear()):
+        gram = gram_of(X, kernel, threads)
+        K = kernel(X)
+        assert np.abs(gram.product(v) - K @ v).max() <= 1e-13 * np.abs(K).max() * np.abs(v).sum()
+
+
+def test_products_with_a_point_far_from_all_others():
+    X = cloud(500, p=3, seed=13)
+    X[:2] = 1e4
+    X[1, 0] += 0.5
+    kernel = kernels.gaussian(gamma=0.1)
+    v = np.random.default_rng(14).standard_normal(500)
+    assert gram_of(X, kernel).product(v) == pytest.approx(kernel(X) @ v, rel=1e-9, abs=1e-12)
