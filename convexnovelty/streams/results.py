@@ -13,6 +13,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.kernels import SCALE, Gaussian, Polynomial, Precomputed, Sigmoid, as_kernel
 from convexnovelty.moments import REPRESENTATIONS, Moments
+from convexnovelty.sparse_rows import refuse_dense_covariance
 from convexnovelty.streams.source import Block, Columns, as_source, needed, rows_at_once
 from convexnovelty.validation import Array, integer
 
@@ -202,6 +203,8 @@ def _moments(
     X = block.points if features is None else features.coordinates(block.points)
     if rank is not None and X.shape[1] > EXACT:
         return Moments.estimate(X, block.weights, ddof, rank=rank)
+    if representation == "dense":
+        refuse_dense_covariance(X)
     # A cut of merged cuts would not be the cut of the whole, so blocks keep all axes while there are few columns.
     return Moments.estimate(X, block.weights, ddof, "dense" if rank is not None else representation)
 

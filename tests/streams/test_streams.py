@@ -231,6 +231,14 @@ def test_what_cannot_be_used_is_refused_with_its_place(name: str) -> None:
         streams.moments_of(source)
 
 
+def test_a_dense_covariance_of_many_sparse_columns_is_refused() -> None:
+    wide = sp.csr_array((np.ones(5), (np.arange(5), np.arange(5))), shape=(5, 50_000))
+    with pytest.raises(InputError, match=r"covariance is dense and takes 20.0 GB"):
+        streams.moments_of(wide)
+    assert streams.moments_of(wide, representation="diagonal").dimension == 50_000
+    assert streams.moments_of(wide, rank=2, rows=2).dimension == 50_000
+
+
 def test_text_in_a_table_is_refused_by_name(tmp_path: Path) -> None:
     pd.DataFrame({"a": [1.0], "who": ["me"]}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"column 'who': .*string was found"):
