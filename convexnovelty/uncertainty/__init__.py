@@ -28,17 +28,7 @@ from convexnovelty.uncertainty.base import (
     epigraph,
     scaled,
 )
-from convexnovelty.uncertainty.calibration import (
-    calibrate,
-    chi_square_radius,
-    concentration_radii,
-    coverage,
-    cross_validated,
-    delage_ye_sizes,
-    free_entries,
-    gauge,
-    hotelling_radius,
-)
+from convexnovelty.uncertainty.calibration import calibrate, coverage, cross_validated
 from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.counterparts import (
     evaluate_deviation,
@@ -49,7 +39,15 @@ from convexnovelty.uncertainty.counterparts import (
     worst_loss,
 )
 from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support, membership_of
+from convexnovelty.uncertainty.gauges import gauge
 from convexnovelty.uncertainty.product import as_moment_set
+from convexnovelty.uncertainty.radii import (
+    chi_square_radius,
+    concentration_radii,
+    delage_ye_sizes,
+    free_entries,
+    hotelling_radius,
+)
 
 _BASES = (UncertaintySet, CovarianceSet, MeanSet, MomentSet, PointSet, Composite, Operator)
 

@@ -114,6 +114,7 @@ class UncertaintySet:
         choose their own coordinates, so factories refuse such a set there.
     nominal_at_zero : whether a radius of zero leaves the centre alone.
     source : where the set and its counterpart come from.
+    grows_by : the number that makes the set larger, which a calibration sets.
     """
 
     exactness: Exactness = "exact"
@@ -122,6 +123,7 @@ class UncertaintySet:
     nominal_at_zero: bool = True
     source: str = ""
     family: ClassVar[str] = ""
+    grows_by: ClassVar[str] = "radius"
     radius: float = 1.0
     __array_ufunc__ = None  # lets NumPy's numbers and arrays leave ``2 * set`` and ``set + array`` to the set
     _tuner: _Tuner | None = None

@@ -26,6 +26,14 @@ class Composite(UncertaintySet):
         """The parts by name."""
         return {name: getattr(self, name) for name in self.part_names}
 
+    @property
+    def radius(self) -> float:  # type: ignore[override]
+        """The radius of the part that has one; AttributeError where several have."""
+        known = self.numbers()
+        if "radius" not in known:
+            raise AttributeError(f"{self!r} has no radius; its numbers are {', '.join(known) or 'none'}")
+        return known["radius"]
+
     def validate(self) -> None:
         """Each part is valid."""
         for part in self.parts().values():

@@ -38,6 +38,7 @@ class _Dilation(Operator):
     exactness = "exact"
     source = "Rockafellar, Convex Analysis, section 13"
     part_names = ("part",)
+    grows_by = "multiple"
 
     def __init__(self, part: Any, multiple: float) -> None:
         self.part = part
@@ -56,7 +57,9 @@ class _Dilation(Operator):
         """The displacement divided by the multiple is one of the part's."""
         own, context = self.parted(member)
         back = [center + (block - center) / self.multiple for block, center in zip(own, self.origin, strict=True)]
-        return self.joined(self.part, back, context)
+        # A larger set's displacements, divided, lead to mixtures of the centre and a covariance, which are covariances.
+        cone = [] if self.multiple >= 1 else [block >> 0 for block in back if len(block.shape) == 2]
+        return [*cone, *self.joined(self.part, back, context)]
 
 
 class _LinearDilation(_Dilation):

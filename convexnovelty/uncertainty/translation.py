@@ -53,7 +53,9 @@ class _Translation(Operator):
     def membership(self, *member: Any) -> list[Any]:
         """What is left without the shift is a member of the part."""
         own, context = self.parted(member)
-        return self.joined(self.part, [block - s for block, s in zip(own, self.shift, strict=True)], context)
+        back = [block - s for block, s in zip(own, self.shift, strict=True)]
+        cone = [block >> 0 for block in back if len(block.shape) == 2]
+        return [*cone, *self.joined(self.part, back, context)]
 
 
 class _LinearTranslation(_Translation):

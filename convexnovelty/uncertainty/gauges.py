@@ -1,0 +1,158 @@
+r"""The size at which a set first holds a member.
+
+Most sets grow with their ``radius``. A set without one, and one that is made of several sets, is blown up around its
+centre: ``multiple * set`` holds a member from its Minkowski functional on,
+
+.. math:: \gamma(v) = \min\{t \ge 0 : v - c \in t\,(U - c)\}.
+
+The arrays of a set are homogeneous in their right-hand side, so that this is one conic program.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+from convexnovelty.cones import svec
+from convexnovelty.conic import ConicProgram
+from convexnovelty.direct import attempts, minimum
+from convexnovelty.errors import SolverError
+from convexnovelty.moments import Moments
+from convexnovelty.uncertainty.base import MeanSet, UncertaintySet
+from convexnovelty.uncertainty.composite import Composite
+from convexnovelty.uncertainty.derived import membership_of
+from convexnovelty.uncertainty.product import as_moment_set
+from convexnovelty.uncertainty.tools import listed
+from convexnovelty.validation import Array
+
+__all__ = ["gauge", "resizable", "size_name"]
+
+ENROLS_NOTHING = "the sizes of sets"
+
+
+def size_name(uncertainty: UncertaintySet) -> str | None:
+    """The number by which a set grows: its radius, or the multiple of a dilation; None where there is no such number.
+
+    Several sets in one have no common radius.
+    """
+    if uncertainty.grows_by in vars(uncertainty):
+        return uncertainty.grows_by
+    parts = list(uncertainty.parts().values()) if isinstance(uncertainty, Composite) else []
+    return size_name(parts[0]) if len(parts) == 1 else None
+
+
+def resizable(recipe: Any) -> Any:
+    """The recipe, or ``1 * recipe`` where it has no number that makes it larger."""
+    return recipe if size_name(recipe) is not None else 1.0 * recipe
+
+
+def gauge(uncertainty: Any, member: Any, *, largest: float = 1e6) -> float:
+    """The least size at which a centred set holds a member, by the class's own formula or by a convex program.
+
+    The size is the ``radius`` of a set that has one, and a multiple of displacements from the centre for every other
+    set (the ``multiple`` of a dilation).
+
+    Parameters
+    ----------
+    uncertainty : a centred set; for a set of means a pair may be given, whose covariance it sees.
+    member : a point, a mean, a covariance, or a pair of mean and covariance.
+    largest : where the search ends, in units of the set's present size; infinity is returned beyond.
+
+    Returns
+    -------
+    The size; infinity if the set holds the member at no size.
+    """
+    blocks = [np.asarray(block) for block in _blocks(member)]
+    if isinstance(uncertainty, MeanSet):
+        blocks = [blocks[0], *(blocks[1:] or [np.asarray(uncertainty.covariance)])]
+    name = size_name(uncertainty)
+    if name in (None, "multiple"):
+        return _minkowski(uncertainty.part if name else uncertainty, blocks)
+    own = uncertainty.gauge(*blocks)
+    if own is not None:
+        return float(own)
+    if isinstance(uncertainty, MeanSet) and not uncertainty.uses_covariance:
+        blocks = blocks[:1]
+    found = _by_program(uncertainty, name, blocks)
+    return found if found is not None else _by_halving(uncertainty, name, blocks, largest)
+
+
+def _blocks(center: Any) -> tuple[Array, ...]:
+    return center if isinstance(center, tuple) else (center,)
+
+
+def _flat(blocks: Any) -> Array:
+    return np.concatenate([svec(block) if block.ndim == 2 else block for block in blocks])
+
+
+def _minkowski(part: Any, blocks: list[Array]) -> float:
+    """The functional of the part around its centre; means are measured beside the covariance they came with."""
+    if isinstance(part, MeanSet):
+        center, member = part.center, blocks[0]
+        held = membership_of(as_moment_set(part).centred(Moments(center, blocks[1])) if part.uses_covariance else part)
+    else:
+        center = _flat(_blocks(part.center))
+        member, held = _flat(blocks), membership_of(part)
+    multiple = cp.Variable(nonneg=True)
+    whole, constraints = held.multiple(multiple)
+    moved = whole[: center.size] - multiple * center - (member - center)
+    tied = cp.multiply(1.0 / held.widths[: center.size], moved) == 0
+    found = _least(multiple, [tied, *constraints])
+    if found is None:
+        raise SolverError(f"{part!r}: the multiple that holds a member could not be found", "inaccurate")
+    return found
+
+
+def _least(size: Any, constraints: list[Any]) -> float | None:
+    """The least size that the constraints admit, infinity where they admit none; None if no solver can say."""
+    program = ConicProgram.from_problem(cp.Problem(cp.Minimize(size), constraints))
+    found = minimum(program)
+    if found is not None:
+        return max(found, 0.0)
+    refused = any(solution.status == "PrimalInfeasible" for solution in attempts(program, (1e-8,)))
+    return math.inf if refused else None
+
+
+def _with(uncertainty: Any, name: str, value: Any) -> Any:
+    """A copy whose number, here or in the part that has it, is a CVXPY variable."""
+    if isinstance(uncertainty, Composite):
+        ((part, owner),) = uncertainty.parts().items()
+        return uncertainty._copy(**{part: _with(owner, name, value)}, _tuner=None)
+    return uncertainty._copy(**{name: value}, _tuner=None)
+
+
+def _by_program(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> float | None:
+    """The least size as a convex program, where the membership is convex in member and size together."""
+    size = cp.Variable(nonneg=True)
+    try:
+        posed = _with(uncertainty, name, size)
+        constraints = listed(posed.membership(*(cp.Constant(block) for block in blocks)))
+        if all(constraint.is_dcp() for constraint in constraints):
+            return _least(size, constraints)
+    except Exception:  # what a membership makes of a size that is no number: CVXPY itself raises a bare Exception
+        pass
+    return None
+
+
+def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float) -> float:
+    flat = _flat(blocks)
+    present = max(float(uncertainty.numbers()[name]), 1e-6)
+    low, high = 0.0, present
+    moved = float(np.abs(flat - _flat(_blocks(uncertainty.center))).max())
+
+    def holds(size: float) -> bool:
+        held = membership_of(uncertainty.replaced(**{name: size}))
+        # Distances are in units of the set, beside which those of the data vanish once the set is large.
+        return held.distance(flat) * float(held.widths.max()) < 1e-6 * moved
+
+    while not holds(high):
+        low, high = high, 2.0 * high
+        if high > largest * present:
+            return math.inf
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

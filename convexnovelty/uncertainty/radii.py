@@ -1,0 +1,94 @@
+r"""Radii that follow from a sample's size: laws of the estimates of normal points, and inequalities for bounded ones.
+
+The law of the *mean* has the covariance :math:`S/n`, not :math:`S`; a covariance has :math:`p(p+1)/2` free entries,
+not :math:`p^2`; and no number of simulations enters a degree of freedom.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy import stats
+
+from convexnovelty.errors import InputError
+from convexnovelty.validation import fraction, integer, positive
+
+__all__ = ["chi_square_radius", "concentration_radii", "delage_ye_sizes", "free_entries", "hotelling_radius"]
+
+ENROLS_NOTHING = "numbers for the sets that have one"
+
+
+def free_entries(dimension: int) -> int:
+    """The number of free entries of a symmetric matrix, p(p+1)/2."""
+    return dimension * (dimension + 1) // 2
+
+
+def chi_square_radius(degrees: int, confidence: float, count: int = 1) -> float:
+    r"""The radius :math:`\sqrt{\chi^2_d(c)/n}` of a ball that holds a standard normal vector over :math:`\sqrt n`.
+
+    For the mean in the metric of the covariance :math:`S` of single points the degrees are the dimension; with
+    ``count=1`` the metric is :math:`S/n`, that of the mean itself.
+    """
+    degrees, count = integer(degrees, "degrees", 1), integer(count, "count", 1)
+    return math.sqrt(float(stats.chi2.ppf(fraction(confidence, "confidence"), degrees)) / count)
+
+
+def hotelling_radius(dimension: int, confidence: float, count: int) -> float:
+    r"""The radius of the mean's ellipsoid in the metric of the estimated covariance (with ddof=0), for normal points.
+
+    .. math:: (\hat m - m)'\hat S^{-1}(\hat m - m) \le \frac{p}{n-p}F_{p,\,n-p}(c)
+
+    with confidence :math:`c`; it takes into account that the metric was estimated too, and tends to
+    :func:`chi_square_radius`. Raises InputError where there are no more points than dimensions.
+    """
+    p, n = integer(dimension, "dimension", 1), integer(count, "count", 1)
+    if n <= p:
+        raise InputError(
+            f"count: {n} points in {p} dimensions were found; Hotelling's law needs more points than dimensions"
+        )
+    quantile = float(stats.f.ppf(fraction(confidence, "confidence"), p, n - p))
+    return math.sqrt(p / (n - p) * quantile)
+
+
+def concentration_radii(support_radius: float, count: int, confidence: float) -> tuple[float, float]:
+    r"""Radii for the mean (Euclidean) and the covariance (Frobenius) that hold for every law of bounded support.
+
+    .. math::
+
+        \|\hat m - m\| \le \frac{R}{\sqrt n}\Big(2 + \sqrt{2\ln\tfrac1\delta}\Big), \qquad
+        \|\hat S - S\|_F \le \frac{2R^2}{\sqrt n}\Big(2 + \sqrt{2\ln\tfrac2\delta}\Big)
+
+    each with probability :math:`1 - \delta`, for points of length at most :math:`R` (Shawe-Taylor and Cristianini,
+    2003). Each is given the confidence asked for; for both together ask for half of the error.
+
+    Raises InputError where there are too few points for the second inequality.
+    """
+    R, n = positive(support_radius, "support_radius"), integer(count, "count", 1)
+    error = 1.0 - fraction(confidence, "confidence")
+    factor = 2.0 + math.sqrt(2.0 * math.log(2.0 / error))
+    if n < factor**2:
+        raise InputError(f"count: {n} was found; at this confidence the inequality needs {math.ceil(factor**2)} points")
+    mean = R / math.sqrt(n) * (2.0 + math.sqrt(2.0 * math.log(1.0 / error)))
+    return mean, 2.0 * R**2 / math.sqrt(n) * factor
+
+
+def delage_ye_sizes(support_radius: float, count: int, dimension: int, confidence: float) -> tuple[float, float]:
+    r"""The numbers :math:`\gamma_1, \gamma_2` of a :class:`DelageYe` set that hold for every law of bounded support.
+
+    With :math:`R` the largest length :math:`\|S^{-1/2}(x - m)\|` of a point in the true moments and
+    :math:`\beta = \frac{R^2}n\big(2 + \sqrt{2\ln(4/\delta)}\big)^2`,
+    :math:`\alpha = \frac{R^2}{\sqrt n}\big(\sqrt{1 - p/R^4} + \sqrt{\ln(8/\delta)}\big)`:
+    :math:`\gamma_1 = \beta/(1-\alpha-\beta),\ \gamma_2 = (1+\beta)/(1-\alpha-\beta)`.
+
+    Raises InputError where there are too few points for the bound to say anything.
+    """
+    R, n, p = positive(support_radius, "support_radius"), integer(count, "count", 1), integer(dimension, "dimension", 1)
+    error = 1.0 - fraction(confidence, "confidence")
+    beta = R**2 / n * (2.0 + math.sqrt(2.0 * math.log(4.0 / error))) ** 2
+    alpha = R**2 / math.sqrt(n) * (math.sqrt(max(1.0 - p / R**4, 0.0)) + math.sqrt(math.log(8.0 / error)))
+    if alpha + beta >= 1.0:
+        raise InputError(
+            f"count: with {n} points alpha + beta = {alpha + beta:.3g} is not below 1; the bound of Delage and Ye needs "
+            "more points, or calibrate by the bootstrap"
+        )
+    return beta / (1.0 - alpha - beta), (1.0 + beta) / (1.0 - alpha - beta)
