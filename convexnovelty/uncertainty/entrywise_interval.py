@@ -26,15 +26,18 @@ class EntrywiseInterval(CovarianceSet):
         \begin{pmatrix} M & a\\ a' & t\end{pmatrix} \succeq 0.
 
     Without the cone, ``semidefinite=False``, the entries are free of each other and the worst variance is
-    :math:`a'S_0a + \rho|a|'D|a|`: a larger number, which the members do not reach where that corner of the box is
-    indefinite. It is convex in the direction only if :math:`D` is positive semidefinite.
+    :math:`a'S_0a + \rho|a|'D|a|`. For a positive semidefinite :math:`D` it is convex in the direction, and exact: its
+    corner :math:`S_0 + \rho\,ss'\circ D` with the signs :math:`s` of :math:`a` is a covariance. Other half-widths, say
+    for correlations alone, have indefinite corners. Then :math:`D + \delta I` with :math:`\delta = -\lambda_{\min}(D)`
+    takes the place of :math:`D`, a convex bound from above.
 
     Parameters
     ----------
     radius : :math:`\rho`, which multiplies all half-widths.
     half_widths : :math:`D`; by default :math:`\sigma_i\sigma_j` with the nominal deviations, so that the radius bounds
         the change of correlations.
-    semidefinite : whether the counterpart uses that members are positive semidefinite.
+    semidefinite : whether the counterpart uses that members are positive semidefinite: exact for all half-widths, at
+        the price of a matrix variable.
     """
 
     exactness: Exactness = "exact"
@@ -47,20 +50,14 @@ class EntrywiseInterval(CovarianceSet):
         if self.half_widths is not None and self.half_widths.min() < 0:
             raise InputError(f"half_widths: {self.half_widths.min():.6g} was found; give numbers that are not negative")
         self.semidefinite = bool(semidefinite)
-        if not self.semidefinite:
+        if not self.semidefinite and self._excess > 0:
             self.exactness = "conservative"
-            if self.half_widths is not None:
-                least = float(np.linalg.eigvalsh(self.half_widths)[0])
-                if least < -1e-12 * float(self.half_widths.max()):
-                    raise InputError(
-                        f"half_widths: with the eigenvalue {least:.6g} the worst case without the cone is not convex; "
-                        "use semidefinite=True"
-                    )
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
-        """With and without the cone, and wide enough that the two differ."""
-        return [cls(0.2), cls(0.8), cls(0.8, np.ones((dimension, dimension)), semidefinite=False)]
+        """With the cone, without it where that makes no difference, and without it for changes of correlations alone."""
+        full = np.ones((dimension, dimension))
+        return [cls(0.2), cls(0.8, full, semidefinite=False), cls(0.8, full - np.eye(dimension), semidefinite=False)]
 
     @property
     def size(self) -> int | None:
@@ -74,6 +71,14 @@ class EntrywiseInterval(CovarianceSet):
         return np.outer(self._deviations, self._deviations)
 
     @property
+    def _excess(self) -> float:
+        """What the diagonal of the half-widths lacks to make them positive semidefinite."""
+        if self.half_widths is None:
+            return 0.0
+        least = float(np.linalg.eigvalsh(self.half_widths)[0])
+        return -least if least < -1e-12 * float(self.half_widths.max()) else 0.0
+
+    @property
     def _deviations(self) -> Array:
         return np.sqrt(np.maximum(np.diag(self.center), 0.0))
 
@@ -85,7 +90,8 @@ class EntrywiseInterval(CovarianceSet):
         """The semidefinite program, or the formula of entries that are free of each other."""
         if not self.semidefinite:
             size = cp.Variable(self.dimension)
-            added = self.tuned("radius", np.sqrt) * cp.norm(range_factor(self._widths) @ size)
+            bounded = self._widths + self._excess * np.eye(self.dimension)
+            added = self.tuned("radius", np.sqrt) * cp.norm(range_factor(bounded) @ size)
             # The form in |a| grows with each entry since D has no negative ones: the bound below is tight.
             return Counterpart(cp.norm(cp.hstack([cp.norm(self.factor @ a), added])), [cp.abs(a) <= size])
         p = self.dimension

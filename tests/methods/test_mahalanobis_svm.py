@@ -251,13 +251,13 @@ def test_a_user_s_set_is_solved_and_checked():
 
 
 def test_a_conservative_counterpart_is_checked_as_a_bound():
-    """Entries that are free of each other cost more than covariances whose entries move together."""
+    """Correlations that are free of each other cost more than those of a covariance."""
     X = cloud(12, seed=4)
-    widths = 6.0 * np.outer(X.std(axis=0), X.std(axis=0))
+    widths = 6.0 * np.outer(X.std(axis=0), X.std(axis=0)) * (1.0 - np.eye(X.shape[1]))
     loose = EntrywiseInterval(0.8, widths, semidefinite=False)
     problem = cn.mahalanobis_svm(LinearFeatures(X), 0.3, loose)
     exact = module.semi_infinite(LinearFeatures(X), 0.3, loose).objective
-    assert problem.solve().objective >= exact - 1e-7 * abs(exact)
+    assert problem.solve().objective >= exact * (1.0 + 1e-3)
     report = cn.check(problem)
     assert report.passed, report.table()
     row = next(

@@ -41,15 +41,26 @@ def test_the_cone_makes_a_wide_box_of_entries_smaller():
     assert sets.Adversary(cone)(a).value ** 2 == pytest.approx(expected, rel=1e-6)
     corner = S0 + np.sign(np.outer(a, a)) * D
     assert a @ corner @ a == pytest.approx(free) and np.linalg.eigvalsh(corner)[0] < -0.1
-    # The formula without the cone, for half-widths that make it convex: conservative, and by how much.
-    full = np.full((3, 3), 0.9)
-    loose = sets.EntrywiseInterval(1.0, full, semidefinite=False).centred(nominal)
-    tight = sets.EntrywiseInterval(1.0, full).centred(nominal)
-    assert loose.exactness == "conservative" and tight.exactness == "exact"
-    values = [sets.evaluate_deviation(x, a) for x in (loose, tight)]
-    assert values[0] ** 2 == pytest.approx(1.2 + 0.9 * 9, rel=1e-7)
-    assert values[0] >= values[1] - 1e-9
-    assert sets.evaluate_deviation(loose, a, "derived") == pytest.approx(values[1], rel=1e-6)
+    # Without the cone, the convex bound is above what free entries reach, and that above what covariances do.
+    loose = sets.EntrywiseInterval(1.0, D, semidefinite=False).centred(nominal)
+    assert loose.exactness == "conservative" and cone.exactness == "exact"
+    added = -np.linalg.eigvalsh(D)[0] * (a @ a)
+    assert sets.evaluate_deviation(loose, a) ** 2 == pytest.approx(free + added, rel=1e-7)
+    assert sets.evaluate_deviation(loose, a, "derived") ** 2 == pytest.approx(expected, rel=1e-7)
+
+
+def test_free_entries_are_exact_where_their_half_widths_are_semidefinite():
+    """No corner is indefinite then: the centre, and the half-widths with signs before rows and columns."""
+    rng = np.random.default_rng(6)
+    for _ in range(5):
+        B = rng.random((3, 3))
+        loose, tight = (sets.EntrywiseInterval(1.0, B @ B.T, semidefinite=s).centred(laws.moments(3)) for s in (0, 1))
+        assert loose.exactness == tight.exactness == "exact"
+        a = rng.standard_normal(3)
+        corner = loose.center + np.outer(np.sign(a), np.sign(a)) * (B @ B.T)
+        assert np.linalg.eigvalsh(corner)[0] > 0
+        for free in (loose, tight):
+            assert sets.evaluate_deviation(free, a) ** 2 == pytest.approx(a @ corner @ a, rel=1e-7)
 
 
 def test_a_conservative_class_is_never_below_and_passes_it_on():
@@ -66,6 +77,7 @@ def test_a_conservative_class_is_never_below_and_passes_it_on():
                 reached = attack(a, laws.KAPPA).value
                 gaps.append((laws.evaluate(uncertainty, a) - reached) / reached)
             assert min(gaps) >= -1e-7, recipe
+            assert max(gaps) > 0.01, f"{recipe} is said to be conservative, and nothing shows it"
             assert (sets.MeanEllipsoid(0.1) * recipe).exactness == "conservative"
             assert (recipe & sets.FrobeniusBall(0.3)).exactness == "conservative"
     assert found
