@@ -61,14 +61,15 @@ class _Image(Operator):
     def membership(self, *member: Any) -> list[Any]:
         """The displacement is what the matrix makes of a member's."""
         own, context = self.parted(member)
-        shapes = [np.shape(block) for block in self._start]
-        inner = [cp.Variable(shape, PSD=True) if len(shape) == 2 else cp.Variable(shape) for shape in shapes]
         T = self.matrix
-        tied = []
-        for block, center, y, start in zip(own, self.origin, inner, self._start, strict=True):
-            moved = T @ (y - start)
-            tied.append(block == center + (moved if len(block.shape) == 1 else moved @ T.T))
-        return [*tied, *self.joined(self.part, inner, context)]
+        tied, inner = [], []
+        for block, center, start in zip(own, self.origin, self._start, strict=True):
+            # The displacement is the variable: computed from the centres it would bring rounding into an equation.
+            step = cp.Variable(np.shape(start), symmetric=np.ndim(start) == 2)
+            inner.append(start + step)
+            tied.append(block == center + (T @ step if len(block.shape) == 1 else T @ step @ T.T))
+        cone = [block >> 0 for block in inner if len(block.shape) == 2]
+        return [*tied, *cone, *self.joined(self.part, inner, context)]
 
 
 class _PointImage(_Image):

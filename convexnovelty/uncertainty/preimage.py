@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from convexnovelty._lazy import cp
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty.algebra import Operator, placed, register
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
@@ -56,9 +57,14 @@ class _Preimage(Operator):
     def membership(self, *member: Any) -> list[Any]:
         """What the matrix makes of the member is one of the part's."""
         own, context = self.parted(member)
-        T = self.matrix
-        mapped = [T @ block if len(block.shape) == 1 else T @ block @ T.T for block in own]
-        return self.joined(self.part, mapped, context)
+        T, there = self.matrix, self.part.center  # type: ignore[attr-defined]
+        tied, mapped = [], []
+        for block, center, start in zip(own, self.origin, there if isinstance(there, tuple) else (there,), strict=True):
+            # The displacement is a variable: taken from the centre it would bring rounding into the part's equations.
+            step = cp.Variable(np.shape(center), symmetric=np.ndim(center) == 2)
+            tied.append(block == center + step)
+            mapped.append(start + (T @ step if len(block.shape) == 1 else T @ step @ T.T))
+        return [*tied, *self.joined(self.part, mapped, context)]
 
 
 @register("preimage", PointSet)
