@@ -57,7 +57,7 @@ class _Preimage(Operator):
     def membership(self, *member: Any) -> list[Any]:
         """What the matrix makes of the member is one of the part's."""
         own, context = self.parted(member)
-        T, there = self.matrix, self.part.center  # type: ignore[attr-defined]
+        T, there = self.matrix, self.part.center
         tied, mapped = [], []
         for block, center, start in zip(own, self.origin, there if isinstance(there, tuple) else (there,), strict=True):
             # The displacement is a variable: taken from the centre it would bring rounding into the part's equations.
