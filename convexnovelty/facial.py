@@ -25,8 +25,6 @@ __all__ = ["Face", "applied", "faces", "leaves", "with_margins"]
 
 CANDIDATE = 1e-6  # share of the size of the slack below which an eigenvalue may be zero for all feasible points
 SAME = 3e-5  # relative size of what may distinguish two equations that are one
-NEGLIGIBLE = 0.01  # share of the largest below which a direction is not taken for one that a slack has moved in
-CONES = 3  # how often another face of a second-order cone is tried
 ZERO = 1e-9  # what is left of a slack that is zero, in a program that was scaled to size one
 
 Minimise = Callable[[ConicProgram], Array | None]
@@ -36,8 +34,7 @@ Minimise = Callable[[ConicProgram], Array | None]
 class Face:
     """A block's rows in terms of its old ones: equations, nonnegative numbers and a smaller semidefinite cone.
 
-    ``exposing`` is the multiplier whose product with every feasible slack is zero; the columns of ``null`` are the
-    directions in which a semidefinite slack is.
+    ``exposing`` is the multiplier whose product with every feasible slack is zero.
     """
 
     block: Block
@@ -46,7 +43,6 @@ class Face:
     nonnegative: sp.csr_array
     semidefinite: sp.csr_array
     order: int
-    null: Array | None = None
 
 
 def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: Minimise) -> list[Face]:
@@ -60,8 +56,9 @@ def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: M
         if block.kind not in ("semidefinite", "second_order"):
             continue
         slacks = [p.b[block.rows] - p.A[block.rows] @ x for p, x in zip(programs, points, strict=True)]
-        face = _candidate(block, np.asarray(sum(slacks)) / len(slacks))
-        for _ in range(block.parameter if block.kind == "semidefinite" else CONES):
+        slack = np.asarray(sum(slacks)) / len(slacks)
+        face, left = _candidate(block, slack), np.inf
+        for _ in range(block.rows.stop - block.rows.start):
             if face is None:
                 break
             furthest = [_furthest(p, face, minimise) for p in programs]
@@ -72,7 +69,11 @@ def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: M
             moved = [s for (_, s), done in zip(furthest, proved, strict=True) if not done]
             if any(s is None for s in moved):
                 break
-            face = _narrowed(face, [s for s in moved if s is not None])
+            slack = (slack + np.asarray(sum(s for s in moved if s is not None)) / len(moved)) / 2
+            order, before, left = face.order, left, max(value for value, _ in furthest)
+            face = _candidate(block, slack)
+            if face is not None and face.order <= order and left > before / 2:
+                break  # what moves so little shows no smaller candidate, however often it is asked
     return found
 
 
@@ -132,27 +133,19 @@ def _candidate(block: Block, slack: Array) -> Face | None:
         return Face(block, np.concatenate([[1.0], -axis]), equations, sp.csr_array(np.eye(rows)[:1]), nothing, 0)
     values, vectors = np.linalg.eigh(smat(slack, block.parameter))
     used = values > CANDIDATE * max(float(values[-1]), CANDIDATE)
-    return None if used.all() else _semidefinite_face(block, vectors[:, ~used])
-
-
-def _semidefinite_face(block: Block, N: Array) -> Face:
-    """The matrices that are zero in the directions of the orthonormal columns."""
-    Q = scipy.linalg.null_space(N.T)
-    mixed = sp.csr_array(sp.kron(sp.csr_array(Q.T), sp.csr_array(N.T)) @ svec_map(block.parameter))
-    nothing = sp.csr_array((0, mixed.shape[1]))
-    equations = sp.csr_array(sp.vstack([mixed, _congruence(N)]))
-    return Face(block, svec(N @ N.T), equations, nothing, _congruence(Q) if Q.size else nothing, Q.shape[1], null=N)
-
-
-def _narrowed(face: Face, moved: list[Array]) -> Face | None:
-    """The next candidate, after feasible slacks that leave the last one."""
-    slack = np.asarray(sum(moved)) / len(moved)
-    if face.null is None:
-        return _candidate(face.block, slack)
-    # Directions of which these slacks say little may still be zero for all of them; each round has fewer.
-    values, vectors = np.linalg.eigh(face.null.T @ smat(slack, face.block.parameter) @ face.null)
-    left = values <= NEGLIGIBLE * float(values[-1])
-    return _semidefinite_face(face.block, face.null @ vectors[:, left]) if left.any() else None
+    if used.all():
+        return None
+    Q, N = vectors[:, used], vectors[:, ~used]
+    whole = svec_map(block.parameter)
+    mixed = sp.csr_array(sp.kron(sp.csr_array(Q.T), sp.csr_array(N.T)) @ whole)
+    return Face(
+        block,
+        svec(N @ N.T),
+        sp.csr_array(sp.vstack([mixed, _congruence(N)])),
+        nothing,
+        _congruence(Q) if Q.size else nothing,
+        Q.shape[1],
+    )
 
 
 def _congruence(Q: Array) -> sp.csr_array:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty.algebra import Operator, register
 from convexnovelty.uncertainty.base import (
@@ -56,10 +58,13 @@ class _Dilation(Operator):
     def membership(self, *member: Any) -> list[Any]:
         """The displacement divided by the multiple is one of the part's."""
         own, context = self.parted(member)
-        back = [center + (block - center) / self.multiple for block, center in zip(own, self.origin, strict=True)]
+        # The displacement is a variable: taken from the centre it would bring rounding into the part's equations.
+        steps = [cp.Variable(np.shape(center), symmetric=np.ndim(center) == 2) for center in self.origin]
+        tied = [block == center + step for block, center, step in zip(own, self.origin, steps, strict=True)]
+        back = [center + step / self.multiple for center, step in zip(self.origin, steps, strict=True)]
         # A larger set's displacements, divided, lead to mixtures of the centre and a covariance, which are covariances.
         cone = [] if self.multiple >= 1 else [block >> 0 for block in back if len(block.shape) == 2]
-        return [*cone, *self.joined(self.part, back, context)]
+        return [*tied, *cone, *self.joined(self.part, back, context)]
 
 
 class _LinearDilation(_Dilation):
