@@ -54,7 +54,9 @@ def test_free_entries_are_exact_where_their_half_widths_are_semidefinite():
     rng = np.random.default_rng(6)
     for _ in range(5):
         B = rng.random((3, 3))
-        loose, tight = (sets.EntrywiseInterval(1.0, B @ B.T, semidefinite=s).centred(laws.moments(3)) for s in (0, 1))
+        loose, tight = (
+            sets.EntrywiseInterval(1.0, B @ B.T, semidefinite=s).centred(laws.moments(3)) for s in (False, True)
+        )
         assert loose.exactness == tight.exactness == "exact"
         a = rng.standard_normal(3)
         corner = loose.center + np.outer(np.sign(a), np.sign(a)) * (B @ B.T)
