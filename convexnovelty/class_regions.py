@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from convexnovelty.errors import InputError
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Region
-from convexnovelty.validation import Array, points
+from convexnovelty.validation import Array, choice, points
 
 __all__ = ["COMPARISONS", "ClassRegions", "Comparison"]
 
@@ -42,8 +42,7 @@ class ClassRegions(Region):
     scale: float | None = None
 
     def __post_init__(self) -> None:
-        if self.comparison not in COMPARISONS:
-            raise InputError(f"comparison: {self.comparison!r} was found; give one of {', '.join(COMPARISONS)}")
+        choice(self.comparison, "comparison", COMPARISONS)
         self._check()
 
     @property

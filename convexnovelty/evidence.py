@@ -175,7 +175,7 @@ def evidence(
     hold as well, for the probability of exceeding the k-th smallest of m points has the law of which Clopper and
     Pearson's limit for m - k exceedances is a quantile; and given the nominal sample they are fixed for the other one.
     """
-    if novel not in DIRECTIONS:
+    if not isinstance(novel, str) or novel not in DIRECTIONS:
         raise InputError(f"novel: {novel!r} was found; give 'high' if larger scores are more novel, 'low', or 'either'")
     nominal, unlabelled = _columns(scores_nominal, "scores_nominal"), _columns(scores_unlabelled, "scores_unlabelled")
     if nominal.shape[1] != unlabelled.shape[1]:

@@ -30,7 +30,9 @@ __all__ = ["Calibration", "threshold_rank"]
 WHOLE = 1e-12
 
 
-def threshold_rank(size: int, false_positive_rate: float, confidence: float | None = None) -> int:
+def threshold_rank(
+    size: int, false_positive_rate: float, confidence: float | None = None, *, name: str = "false_positive_rate"
+) -> int:
     r"""The smallest k for which the k-th smallest of ``size`` held-out scores keeps the rate.
 
     Parameters
@@ -39,6 +41,7 @@ def threshold_rank(size: int, false_positive_rate: float, confidence: float | No
     false_positive_rate : alpha, in (0, 1).
     confidence : None for a rate that holds on average over held-out points; a number in (0, 1) for a rate that holds
         for the threshold itself with this probability over the held-out points.
+    name : what errors call the rate.
 
     Raises
     ------
@@ -49,17 +52,17 @@ def threshold_rank(size: int, false_positive_rate: float, confidence: float | No
     >>> threshold_rank(99, 0.05), threshold_rank(99, 0.05, confidence=0.95)
     (95, 98)
     """
-    alpha = fraction(false_positive_rate, "false_positive_rate")
+    alpha = fraction(false_positive_rate, name)
     if confidence is None:
         flagged = math.floor(alpha * (size + 1) * (1 + WHOLE))
         if flagged < 1:
-            raise _too_few(size, alpha, math.ceil((1 - WHOLE) / alpha) - 1, "")
+            raise _too_few(name, size, alpha, math.ceil((1 - WHOLE) / alpha) - 1, "")
         return size + 1 - flagged
-    delta = (1 - fraction(confidence, "confidence")) * (1 + WHOLE)
+    delta = min((1 - fraction(confidence, "confidence")) * (1 + WHOLE), 1.0)
     needed = _needed(alpha, delta)
     if size < needed:
-        raise _too_few(size, alpha, needed, f" with confidence {confidence:.6g}")
-    rank = int(stats.binom.isf(delta, size, 1 - alpha)) + 1
+        raise _too_few(name, size, alpha, needed, f" with confidence {confidence:.6g}")
+    rank = max(int(stats.binom.isf(delta, size, 1 - alpha)) + 1, 1)
     # The quantile comes from rounded tails; the tails themselves decide.
     while rank > 1 and exceeding(rank - 1, size, alpha) <= delta:
         rank -= 1
@@ -79,10 +82,10 @@ def _needed(alpha: float, delta: float) -> int:
     return n if n > 10**12 or exceeding(n, n, alpha) <= delta else n + 1
 
 
-def _too_few(size: int, alpha: float, needed: int, how: str) -> InputError:
+def _too_few(name: str, size: int, alpha: float, needed: int, how: str) -> InputError:
     return InputError(
-        f"false_positive_rate: {alpha:.6g} was found with {size} held-out nominal point(s); a threshold that keeps "
-        f"it{how} needs at least {needed} of them, or a larger rate"
+        f"{name}: {alpha:.6g} was found with {size} held-out nominal point(s); a threshold that keeps "
+        f"it{how} needs at least {needed if needed < 10**9 else f'{needed:.3g}'} of them, or a larger rate"
     )
 
 

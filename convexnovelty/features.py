@@ -212,6 +212,14 @@ class KernelFeatures(FeatureMap):
             self.points = squarable(points(X, "X"), "X")
         self.kernel = kernel.fitted(self.points)
         self._norms = np.diag(self.points).copy() if self._precomputed else self.kernel.diagonal(self.points)
+        if not np.isfinite(self._norms).all():
+            raise InputError(
+                f"kernel: {self.kernel!r} of a point with itself is beyond float64; give smaller parameters or points"
+            )
+        if not np.isfinite(self._norms).all():
+            raise InputError(
+                f"kernel: {self.kernel!r} of a point with itself is beyond float64; give smaller parameters or points"
+            )
         if self.rank is None:
             factor, self.pivots = full_cholesky(self.gram, self.tolerance)
         else:

@@ -56,8 +56,13 @@ class KernelFamily:
         if isinstance(given, KernelFamily):
             return given
         if isinstance(given, FeatureMap) or (isinstance(given, np.ndarray) and given.ndim == 2):
-            return cls([given])
-        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+            try:
+                return cls([given])
+            except InputError as error:
+                if type(error) is not InputError:  # an indefinite matrix says so, with its eigenvalue
+                    raise
+                raise InputError(f"features_or_grams: {error}") from error
+        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
             raise InputError(f"features_or_grams: {given!r} was found; give a list of feature maps or of Gram matrices")
         return cls(given)
 

@@ -121,6 +121,11 @@ def slack_price(nu: Tunable, shares: Array) -> cp.Parameter:
     return nu.parameter(lambda value: min(1 / value, most), nonneg=True)
 
 
+def slack_bound(nu: float, n: int) -> float:
+    r"""The number :math:`1/(\nu n)`, or two where it is larger: see :func:`slack_price`."""
+    return min(1 / (nu * n), 2.0) if nu * n > 0 else 2.0
+
+
 # -- expressions -------------------------------------------------------------------------------------------------------
 
 

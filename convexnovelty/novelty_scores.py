@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 from convexnovelty.algorithms.roc import area_under_curve
 from convexnovelty.distances import squared_distances
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array, fraction, integer, points, positive
+from convexnovelty.validation import Array, fraction, generator, integer, points, positive
 
 __all__ = [
     "ClassifierScore",
@@ -211,9 +211,12 @@ class _Fitted:
         return np.asarray(self.estimator.predict_proba(rows), dtype=float)[:, 1]
 
 
-def as_novelty_score(score: Any) -> NoveltyScore:
-    """A novelty score as it is, None or a name as the plug-in or the inductive one, a classifier as its score."""
-    if score is None or score == "density_ratio":
+def as_novelty_score(score: Any, name: str = "score") -> NoveltyScore:
+    """A novelty score as it is, None or a name as the plug-in or the inductive one, a classifier as its score.
+
+    ``name`` is what the error calls it.
+    """
+    if score is None or (isinstance(score, str) and score == "density_ratio"):
         return DensityRatio()
     if isinstance(score, str) and score == "low_density":
         return LowDensity()
@@ -226,7 +229,7 @@ def as_novelty_score(score: Any) -> NoveltyScore:
     ):
         return ClassifierScore(score)
     raise InputError(
-        f"score: {score!r} was found; give 'density_ratio', 'low_density', a NoveltyScore, or a classifier of "
+        f"{name}: {score!r} was found; give 'density_ratio', 'low_density', a NoveltyScore, or a classifier of "
         f"scikit-learn with decision_function or predict_proba"
     )
 
@@ -290,22 +293,12 @@ def split(X: Array, share: float, random: np.random.Generator) -> tuple[Array, A
     return X[order[held:]], X[order[:held]]
 
 
-def generator(random_state: Any) -> np.random.Generator:
-    """A generator from a seed, or the generator itself."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"random_state: {random_state!r} was found; give a whole number of at least 0 or a numpy Generator"
-        ) from error
-
-
 def same_columns(nominal: Array, unlabelled: Array) -> None:
     """Raise InputError unless both samples have the same number of columns."""
     if nominal.shape[1] != unlabelled.shape[1]:
-        raise InputError(f"unlabelled: {unlabelled.shape[1]} column(s) were found where nominal has {nominal.shape[1]}")
+        raise InputError(
+            f"unlabelled: {unlabelled.shape[1]} column(s) were found where nominal has {nominal.shape[1]}; give the same columns"
+        )
 
 
 def _rows(Z: Any, columns: int) -> Array:

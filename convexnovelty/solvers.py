@@ -226,6 +226,8 @@ def profile(name: str | None = None) -> SolverProfile:
 
     Raises InputError when CVXPY does not find the solver, with the names that it does find.
     """
+    if name is not None and not isinstance(name, str):
+        raise InputError(f"solver: {name!r} was found; give the name of a solver, as 'CLARABEL'")
     key = (name or DEFAULT_SOLVER).upper()
     installed = cp.installed_solvers()
     if key not in installed:

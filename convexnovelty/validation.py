@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from convexnovelty.errors import InputError
 
 __all__ = [
     "Array",
+    "choice",
     "fraction",
+    "generator",
     "integer",
     "nonnegative",
     "number",
@@ -28,6 +31,8 @@ __all__ = [
 Array = NDArray[np.float64]
 
 LARGEST, SMALLEST = 1e150, 1e-150  # entries of points whose squares, and sums of many of them, are numbers
+
+EXACT = 2**53  # the largest whole number up to which float64 holds every one
 
 SYMMETRY_TOLERANCE = 1e-8  # relative to the largest entry: what rounding in a product K = X X' can leave
 
@@ -176,19 +181,24 @@ def number(x: Any, name: str) -> float:
     return value
 
 
-def nonnegative(x: Any, name: str) -> float:
-    """A finite number that is at least zero."""
+def nonnegative(x: Any, name: str, *, squared: bool = False) -> float:
+    """A finite number that is at least zero; ``squared`` as for :func:`positive`."""
     value = number(x, name)
     if value < 0:
         raise InputError(f"{name}: {value:.6g} was found; give a number that is not negative")
-    return value
+    return positive(value, name, squared=True) if squared and value > 0 else value
 
 
-def positive(x: Any, name: str) -> float:
-    """A finite number above zero."""
+def positive(x: Any, name: str, *, squared: bool = False) -> float:
+    """A finite number above zero; where its square is needed, ``squared`` refuses numbers whose square is none."""
     value = number(x, name)
     if value <= 0:
         raise InputError(f"{name}: {value:.6g} was found; give a number above zero")
+    if squared and not SMALLEST <= value <= LARGEST:
+        raise InputError(
+            f"{name}: {value:.6g} was found, whose square float64 cannot hold; give a number from {SMALLEST:.0e} to "
+            f"{LARGEST:.0e}"
+        )
     return value
 
 
@@ -204,7 +214,27 @@ def fraction(x: Any, name: str, *, zero: bool = False, one: bool = False) -> flo
 def integer(x: Any, name: str, minimum: int | None = None) -> int:
     """A whole number that is at least ``minimum``."""
     value = number(x, name)
-    if value != int(value) or (minimum is not None and value < minimum):
+    if value != int(value) or (minimum is not None and value < minimum) or abs(value) > EXACT:
         bound = "" if minimum is None else f" of at least {minimum}"
+        if abs(value) > EXACT:
+            bound += f" and at most {EXACT}"
         raise InputError(f"{name}: {x!r} was found; give a whole number{bound}")
     return int(value)
+
+
+def choice(value: Any, name: str, options: Sequence[str]) -> str:
+    """One of the words that an argument knows."""
+    if not isinstance(value, str) or value not in options:
+        known = f"{options[0]!r} or {options[1]!r}" if len(options) == 2 else f"one of {', '.join(options)}"
+        raise InputError(f"{name}: {value!r} was found; give {known}")
+    return value
+
+
+def generator(random_state: Any, name: str = "random_state") -> np.random.Generator:
+    """A generator from a seed, or the generator itself; None draws a seed of its own."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if random_state is None or (whole and random_state >= 0):
+        return np.random.default_rng(random_state)
+    raise InputError(f"{name}: {random_state!r} was found; give a whole number of at least 0 or a numpy Generator")

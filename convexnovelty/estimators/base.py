@@ -17,16 +17,18 @@ from convexnovelty import kernels
 from convexnovelty.distances import scale_gamma
 from convexnovelty.errors import ArgumentTypeError, InputError
 from convexnovelty.estimators.scores import Score
-from convexnovelty.false_positives import Calibration
+from convexnovelty.false_positives import Calibration, threshold_rank
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear
 from convexnovelty.regions import TIE_TOLERANCE, Guarantee
-from convexnovelty.validation import Array, fraction, points, squarable
+from convexnovelty.tails import as_tail
+from convexnovelty.validation import Array, fraction, generator, points, squarable
 
 __all__ = [
     "Learned",
     "NoveltyEstimator",
     "WeightedNoveltyEstimator",
+    "check_parameters",
     "checked_weights",
     "feature_map",
     "named_kernel",
@@ -94,6 +96,8 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
     scikit-learn takes the numbers under a mask for data, dates for days since 1970, and text for the number that it
     spells. None of these may pass for points.
     """
+    if options.get("reset", True):
+        check_parameters(estimator)
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         points(X, "X")
     found = _types(X)
@@ -106,9 +110,24 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
     except (TypeError, ValueError) as error:
         refusal = ArgumentTypeError if isinstance(error, TypeError) else InputError
         named = re.search(r"\b[Xy]\b", str(error).split("\n")[0]) is not None
-        raise refusal(str(error) if named else f"X: {error}") from error
+        said = str(error) if named else f"X: {error}"
+        raise refusal(f"{said.rstrip('.')}; give finite numbers, one row a point and one label a row") from error
     squarable(made[0] if labels else made, "X", new=not options.get("reset", True))
     return made
+
+
+def check_parameters(estimator: Any) -> None:
+    """Refuse an estimator's parameters that are of no kind that counts, whether or not this fit comes to use them."""
+    given = estimator.get_params(deep=False)
+    solver, kernel, state = given.get("solver", "auto"), given.get("kernel"), given.get("random_state")
+    if not isinstance(solver, str):
+        raise InputError(f"solver: {solver!r} was found; give 'auto' or the name of a CVXPY solver")
+    if not (kernel is None or isinstance(kernel, (str, Kernel)) or callable(kernel)):
+        raise InputError(f"kernel: {kernel!r} was found; give a kernel, its name, or a function of two sets of points")
+    if "tail" in given:
+        as_tail(given["tail"])
+    if not isinstance(state, (np.random.RandomState, np.random.Generator)):
+        generator(state)
 
 
 def _types(X: Any) -> set[str]:
@@ -151,6 +170,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> NoveltyEstimator:
         """Learn what ordinary points look like from points X of shape (n, p); y is ignored."""
+        check_parameters(self)
         return self._fit(validated(self, X, ensure_min_samples=2, accept_sparse=self._sparse_form()), None)
 
     def _fit(self, X: Array, weights: Array | None) -> NoveltyEstimator:
@@ -179,7 +199,9 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if getattr(self, "false_alarm_rate", None) is not None:
             count = round(fraction(self.calibration_share, "calibration_share") * n)
             order = check_random_state(self.random_state).permutation(n)
-            held_out[order[: min(max(count, 1), n - 1)]] = True
+            count = min(max(count, 1), n - 1)
+            threshold_rank(count, self.false_alarm_rate, name="false_alarm_rate")
+            held_out[order[:count]] = True
         return held_out
 
     def score_samples(self, X: Any) -> Array:
@@ -209,6 +231,7 @@ class WeightedNoveltyEstimator(NoveltyEstimator):
         y : ignored.
         sample_weight : weights of shape (n,), not negative; None for ones.
         """
+        check_parameters(self)
         X = validated(self, X, ensure_min_samples=2, accept_sparse=self._sparse_form())
         return self._fit(X, None if sample_weight is None else checked_weights(sample_weight, X))
 

@@ -73,7 +73,9 @@ class MahalanobisSVM(NoveltyEstimator):
 
     def _learn(self, X: Array, weights: Array | None) -> Learned:
         features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0), self.rank)
-        uncertainty = self.uncertainty or FrobeniusBall(positive(self.ridge, "ridge") * features.unit**2)
+        uncertainty = self.uncertainty
+        if uncertainty is None:
+            uncertainty = FrobeniusBall(positive(self.ridge, "ridge", squared=True) * features.unit**2)
         problem = mahalanobis_svm.mahalanobis_svm(
             features, self.outlier_fraction, uncertainty, self.covariance_weight, self.ddof
         )

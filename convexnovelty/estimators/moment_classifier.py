@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,13 @@ from convexnovelty.validation import Array, integer, nonnegative
 __all__ = ["MomentClassifier"]
 
 FULL = 2.0  # gigabytes that a covariance of sparse points may take without being asked for
+
+
+def _read(source: Any, chosen: Mapping[str, Any]) -> Moments:
+    try:
+        return moments_of(source, **chosen)
+    except InputError as error:
+        raise InputError(f"negative_moments: {error}") from error
 
 
 class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -97,7 +105,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(moments, Moments):
             chosen = self._representation(X)
             if moments is not None:
-                moments = moments_of(moments, **chosen)
+                moments = _read(moments, chosen)
             elif sp.issparse(X) and self.factors == 0:
                 # Weights choose the rows: a copy of all negatives would take longer than reading them.
                 moments = Moments.estimate(X, (index == 0).astype(float), **chosen)
@@ -105,7 +113,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 moments = Moments.estimate(X[index == 0], **chosen)
         if moments.dimension != X.shape[1]:
             raise InputError(
-                f"negative_moments: dimension {moments.dimension} was found where X has {X.shape[1]} columns"
+                f"negative_moments: dimension {moments.dimension} was found where X has {X.shape[1]} columns; give both the same"
             )
         moments = self._ridged(moments)
         positives = X if index.all() else X[index == 1]
@@ -136,7 +144,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {"representation": "low_rank", "rank": self.factors}
 
     def _ridged(self, moments: Moments) -> Moments:
-        added = nonnegative(self.ridge, "ridge") * moments.unit**2
+        added = nonnegative(self.ridge, "ridge", squared=True) * moments.unit**2
         if added == 0 or (self.factors and moments.representation == "low_rank"):
             return moments
         if moments.representation == "diagonal":

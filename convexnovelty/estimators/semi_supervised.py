@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from convexnovelty.errors import InputError
 from convexnovelty.estimators.base import validated
 from convexnovelty.methods import semi_supervised
+from convexnovelty.novelty_scores import LowDensity, as_novelty_score
 from convexnovelty.validation import Array
 
 __all__ = ["SemiSupervisedDetector"]
@@ -64,10 +65,11 @@ class SemiSupervisedDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         X = validated(self, X, ensure_min_samples=2)
         score = self.novelty_score
+        learner = as_novelty_score(score, "novelty_score")
         if unlabelled is None:
-            if score is not None and score != "low_density":
+            if score is not None and not isinstance(learner, LowDensity):
                 raise InputError(
-                    "unlabelled: None was found, but this score learns from unlabelled points; give them to fit"
+                    f"unlabelled: None was found, but novelty_score {score!r} learns from unlabelled points; give them to fit"
                 )
             score, unlabelled = "low_density", X
         detector = semi_supervised.semi_supervised(

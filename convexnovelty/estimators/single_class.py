@@ -169,7 +169,7 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         return learned if certificate is None else replace(learned, certificate=certificate)
 
     def _ball(self, unit: float) -> FrobeniusBall:
-        return FrobeniusBall(nonnegative(self.ridge, "ridge") * unit)
+        return FrobeniusBall(nonnegative(self.ridge, "ridge", squared=True) * unit)
 
     def _ridge(self, X: Array, kernel: Kernel, weights: Array | None) -> UncertaintySet | None:
         """The set, if the machine is a ridge system whose ridge survives rounding."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from convexnovelty.distances import squared_norms
 from convexnovelty.errors import InputError
-from convexnovelty.estimators.base import checked_weights, feature_map, named_kernel, validated
+from convexnovelty.estimators.base import check_parameters, checked_weights, feature_map, named_kernel, validated
 from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import FeatureMap, LinearFeatures
 from convexnovelty.methods import two_class_mpm
@@ -35,7 +35,7 @@ def binary_classes(estimator: Any, y: Any) -> tuple[Array, Any]:
         )
     if classes.size < 2:
         raise InputError(
-            f"y: {type(estimator).__name__} needs samples of two classes, but the data hold one class: {classes[0]}"
+            f"y: {type(estimator).__name__} needs samples of two classes, but the data hold one class: {classes[0]}; give labels of both"
         )
     return classes, index
 
@@ -105,6 +105,7 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(X, Mapping) and not sp.issparse(X):  # a sparse dictionary of keys is a mapping too
             return self._fit_moments(X, y if sample_weight is None else sample_weight)
+        check_parameters(self)
         X, y = validated(self, X, y, accept_sparse=self._sparse_form())
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         if weights is not None:
@@ -151,7 +152,7 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _solved(self, moments: tuple[Moments, Moments], features: FeatureMap | None, unit: float) -> TwoClassMPM:
         uncertainty = self.uncertainty
         if uncertainty is None:
-            uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge") * unit**2)
+            uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge", squared=True) * unit**2)
         if self.solver == "auto" and two_class_mpm.has_scalar_root(*moments, uncertainty):
             solution = two_class_mpm.scalar_root(*moments, uncertainty, self.tail)
         else:

@@ -20,7 +20,7 @@ from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.kernels import as_kernel
 from convexnovelty.regions import Guarantee, HalfSpace, Interval
-from convexnovelty.validation import Array, integer, points, positive, vector
+from convexnovelty.validation import Array, choice, generator, integer, points, positive, vector
 
 METHOD = Method(
     "artificial_negatives",
@@ -40,7 +40,7 @@ RESOLVED = 1e10
 def uniform_box(X: Any, count: int, random_state: Any = 0) -> Array:
     """``count`` uniform points on the smallest box that holds the rows of X, of shape (count, p)."""
     X = points(X, "X")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     return np.asarray(rng.uniform(X.min(axis=0), X.max(axis=0), size=(integer(count, "count", 1), X.shape[1])))
 
 
@@ -76,8 +76,7 @@ def artificial_negatives(
     >>> solution.values["alpha"].shape
     (80,)
     """
-    if form not in ("primal", "dual"):
-        raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
+    choice(form, "form", ("primal", "dual"))
     X = points(X, "X", minimum=2)
     everything = np.vstack([X, uniform_box(X, len(X) if count is None else count, random_state)])
     given = as_kernel(kernel).fitted(X)

@@ -88,7 +88,9 @@ def _groups(labels: Any, n: int) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     """The classes in sorted order, and the rows of each."""
     given = np.asarray(labels)
     if given.size != n or max(given.shape, default=0) != given.size:
-        raise InputError(f"labels: shape {given.shape} was found where {n} points need one label each")
+        raise InputError(
+            f"labels: shape {given.shape} was found where {n} points need one label each; give a vector of {n} labels"
+        )
     given = given.ravel()
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise InputError(f"labels: {given[~np.isfinite(given)][0]} was found; give a class to every point")

@@ -16,13 +16,13 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms.min_norm_point import min_norm_point
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
+from convexnovelty.errors import InfeasibleError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import check_features, signs, span_gram, squared_length
 from convexnovelty.regions import Guarantee, HalfSpace
-from convexnovelty.validation import Array, positive
+from convexnovelty.validation import Array, choice, positive
 
 METHOD = Method(
     "hard_margin",
@@ -70,8 +70,7 @@ def hard_margin(
     array([0.5, 0. ])
     """
     check_features(features)
-    if form not in ("primal", "dual"):
-        raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
+    choice(form, "form", ("primal", "dual"))
     return (primal if form == "primal" else dual)(features, offset, labels)
 
 
@@ -121,7 +120,7 @@ def _nearest(features: FeatureMap, labels: Any) -> tuple[Array, float]:
 
 def _solution(features: FeatureMap, offset: Any, labels: Any, alpha: Array, how: str, iterations: int = 0) -> Solution:
     """From multipliers for an offset of one in the features' unit."""
-    rho = positive(offset, "offset")
+    rho = positive(offset, "offset", squared=True)
     phi, y = _reflected(features, labels)
     normal = (phi.T @ alpha) * (rho / features.unit)
     reading = _reading(features, normal, rho, y)
@@ -140,7 +139,7 @@ def _solution(features: FeatureMap, offset: Any, labels: Any, alpha: Array, how:
 )
 def primal(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Formulation:
     """The shortest w whose product with every point reaches the offset."""
-    rho, unit = positive(offset, "offset"), features.unit
+    rho, unit = positive(offset, "offset", squared=True), features.unit
     phi, y = _reflected(features, labels)
     w = cp.Variable(phi.shape[1])
     # Posed for an offset of one, and read in units of the one that is wanted: solvers know absolute tolerances only.
@@ -167,7 +166,7 @@ def _check_separable(features: FeatureMap, labels: Any) -> None:
 )
 def dual(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Formulation:
     """Multipliers without upper bound: they diverge where the sample cannot be separated from the origin."""
-    rho, unit = positive(offset, "offset"), features.unit
+    rho, unit = positive(offset, "offset", squared=True), features.unit
     phi, y = _reflected(features, labels)
     alpha = cp.Variable(features.n, nonneg=True)
     return Formulation(
@@ -236,7 +235,7 @@ def sequential(features: FeatureMap, offset: float = 1.0, labels: Any = None) ->
 )
 def reflection(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Formulation:
     """The optimal separating hyperplane of the sample and its mirror image, with a threshold that ends at zero."""
-    rho, unit = positive(offset, "offset"), features.unit
+    rho, unit = positive(offset, "offset", squared=True), features.unit
     phi, y = _reflected(features, labels)
     w, b = cp.Variable(phi.shape[1]), cp.Variable()
     return Formulation(

@@ -22,10 +22,10 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.kernel_family import KernelFamily
-from convexnovelty.modelling import quantile_interval
+from convexnovelty.modelling import quantile_interval, slack_bound
 from convexnovelty.regions import Guarantee, HalfSpace
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
-from convexnovelty.validation import Array, fraction, nonnegative
+from convexnovelty.validation import Array, choice, fraction, nonnegative
 
 METHOD = Method(
     "kernel_learning",
@@ -86,6 +86,10 @@ def _solution(machine: Machine, inner: Inner, weights: Array, how: str, iteratio
     )
 
 
+# A constant score that costs so many times more than another feasible one is none that the features hold.
+FAR = 1e-3
+
+
 @dataclass(frozen=True)
 class _Units:
     """Sizes that bring a program to the order of one: of features, scores, multipliers and the objective."""
@@ -99,6 +103,12 @@ class _Units:
     def of(cls, machine: Machine) -> _Units:
         """The constant score t costs t^2 q/2 - (1 - C) t with q = 1'K^{-1}1, whose minimiser over t >= 1 tells sizes."""
         f, q, C = machine.family.unit, machine.constant_cost, machine.penalty
+        # Few features hold no constant score, whose cost then is that of the ridge alone: the plane of the sample's mean,
+        # made long enough, tells the size there.
+        gram = machine.family.gram(machine.uniform)
+        least = float(gram.sum(axis=1).min())
+        if least > 0 and (other := float(gram.sum()) / least**2) < FAR * q:
+            q = other
         score = max(1.0, (1 - C) / q)
         objective = score**2 * q + score * max(1.0, C)
         return cls(f, score, max(1.0, C, objective if score == 1 else 1.0), objective)
@@ -123,7 +133,7 @@ def _limits(
     """Slacks, offset, largest and mean score of a program in scores: their cost, what holds of them, their letters."""
     size = unit.score / unit.objective
     xi, rho = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho")
-    price = numbers["outlier_fraction"].parameter(lambda nu: size / (nu * n), nonneg=True)
+    price = numbers["outlier_fraction"].parameter(lambda nu: size * slack_bound(nu, n), nonneg=True)
     cost, held = price * cp.sum(xi) - size * rho, [scores >= 1 / unit.score, scores >= rho - xi]
     letters = {"xi": Quantity(xi, unit.score), "rho": Quantity(rho, unit.score)}
     if "scale_penalty" in numbers:
@@ -199,8 +209,7 @@ def kernel_learning(
     >>> round(solution.objective, 6), [round(float(mu), 6) + 0.0 for mu in solution.values["mu"]]
     (0.666667, [1.0, 0.0])
     """
-    if form not in ("primal", "dual"):
-        raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
+    choice(form, "form", ("primal", "dual"))
     if form == "primal":
         return socp(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
     if nonnegative(covariance_weight, "covariance_weight") > 0:
@@ -288,7 +297,7 @@ def _alphas(
     """v, the groups of multipliers, what holds of them, and the sum of the second group, which is the gain."""
     n, size = machine.family.n, unit.multiplier
     s, h = cp.Variable(n, nonneg=True, name="alpha_s"), cp.Variable(n, nonneg=True, name="alpha_h")
-    upper = numbers["outlier_fraction"].parameter(lambda nu: 1 / (nu * n * size), nonneg=True)
+    upper = numbers["outlier_fraction"].parameter(lambda nu: slack_bound(nu, n) / size, nonneg=True)
     v, total, held = cp.Variable(n, name="v"), s + h, [s <= upper, cp.sum(s) == 1 / size]
     letters = {"alpha_s": Quantity(s, size), "alpha_h": Quantity(h, size)}
     if "scale_penalty" in numbers:

@@ -25,13 +25,13 @@ from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.metrics import Sample, Whitened, whitened
-from convexnovelty.modelling import gram_form, quantile_interval
+from convexnovelty.modelling import gram_form, quantile_interval, slack_bound
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace
 from convexnovelty.uncertainty import Adversary, CovarianceSet, worst_deviation
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
-from convexnovelty.validation import Array, fraction
+from convexnovelty.validation import Array, choice, fraction
 
 METHOD = Method(
     "mahalanobis_svm",
@@ -223,8 +223,7 @@ def mahalanobis_svm(
     >>> round(solution.objective, 6), round(problem.set(radius=1.0).solve().objective, 6)
     (-2.815789, -1.941176)
     """
-    if form not in ("primal", "dual"):
-        raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
+    choice(form, "form", ("primal", "dual"))
     made = robust if form == "primal" else kernel_dual
     return made(features, outlier_fraction, uncertainty, covariance_weight, ddof)
 
@@ -270,7 +269,7 @@ def derived_counterpart(
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     posed, n = sample.posed(), features.n
     xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
-    price = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+    price = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
     deviation = worst_deviation(sample.recipe.centred(posed.moments), posed.seen, route="derived")
     axes = np.asarray(posed.w.axes) / posed.unit**2
 
@@ -300,7 +299,7 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
     posed, n = sample.posed(), sample.features.n
     centred = sample.recipe.tunable().centred(posed.moments)
     xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
-    price = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+    price = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
     deviation = worst_deviation(centred, posed.seen)
 
     def admissible() -> None:
@@ -347,7 +346,7 @@ def robust_dual(
     posed, n, p = sample.posed(), features.n, features.dimension
     alpha = cp.Variable(n, nonneg=True, name="alpha")
     z, S = cp.Variable(p, name="z"), cp.Variable((p, p), symmetric=True, name="S")
-    upper = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+    upper = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
     members = sample.centred.membership(posed.covariance(S))
     tie = z == posed.rows.T @ alpha
 
@@ -372,7 +371,7 @@ def robust_dual(
 def _tail(scores: Array, nu: float) -> float:
     r"""The least of :math:`\frac1{\nu n}\sum_i(\rho - s_i)_+ - \rho`: minus the mean of the lowest fraction."""
     rho = quantile_interval(scores, nu).used
-    return float(np.maximum(rho - scores, 0.0).sum() / (nu * scores.size) - rho)
+    return float(slack_bound(nu, scores.size) * np.maximum(rho - scores, 0.0).sum() - rho)
 
 
 @METHOD.node(
@@ -424,7 +423,11 @@ def semi_infinite(
             {"w": w},
             [Robust(lambda values: adversary(values["w"]).member, respected)],
             repair,
-            constraints=[posed.rows @ w.variable >= rho - xi, cp.sum(xi) / (nu * features.n) - rho <= -1, u >= 0],
+            constraints=[
+                posed.rows @ w.variable >= rho - xi,
+                slack_bound(nu, features.n) * cp.sum(xi) - rho <= -1,
+                u >= 0,
+            ],
             seeds=[seeds],
             tolerance=tolerance,
         )
@@ -449,7 +452,7 @@ def _refined(
     is smooth, w is the machine's own plane in the metric of the covariance :math:`\Sigma(w)` that is worst for w, and
     this equation is solved.
     """
-    upper = 1 / (nu * sample.features.n)
+    upper = slack_bound(nu, sample.features.n)
     lower = -np.inf
 
     def machine(covariance: Array) -> Array:
@@ -500,7 +503,7 @@ def primal(
     metric = sample.metric()
     unit, n = metric.features.unit, features.n
     y, xi, rho = cp.Variable(metric.features.dimension), cp.Variable(n, nonneg=True), cp.Variable()
-    price = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+    price = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
     rows = np.asarray(metric.features.training) / unit
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(y) / 2 + price * cp.sum(xi) - rho), [rows @ y >= rho - xi]),
@@ -542,7 +545,7 @@ def metric_primal(
     scaled = sample.points / deviations
     unit = float(np.sqrt(np.mean(np.einsum("ij,jk,ik->i", scaled, inverse, scaled))))
     y, xi, rho = cp.Variable(features.dimension), cp.Variable(features.n, nonneg=True), cp.Variable()
-    price = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    price = nu.parameter(lambda value: slack_bound(value, features.n), nonneg=True)
     rows = scaled @ inverse / unit
 
     def read(values: Any) -> Reading:
@@ -584,7 +587,7 @@ def dual(
     metric = sample.metric()
     unit = metric.features.unit
     alpha = cp.Variable(features.n, nonneg=True, name="alpha")
-    upper = nu.parameter(lambda value: 1 / (value * features.n), nonneg=True)
+    upper = nu.parameter(lambda value: slack_bound(value, features.n), nonneg=True)
     objective = gram_form(alpha, metric.features, unit) / 2
     return Formulation(
         cp.Problem(cp.Minimize(objective), [alpha <= upper, cp.sum(alpha) == 1]),
@@ -613,7 +616,7 @@ def sequential(
     nu = _share(outlier_fraction, "outlier_fraction")
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     metric = sample.metric()
-    result = smo(metric.features.gram, upper=1 / (nu * features.n))
+    result = smo(metric.features.gram, upper=slack_bound(nu, features.n))
     reading = _in_metric(sample, metric, result.multipliers, nu)
     return _solution(reading, result.objective, "SMO", result.iterations, alpha=result.multipliers)
 
@@ -659,7 +662,7 @@ def _gram_program(
     n = sample.features.n
     unit = float(np.sqrt(np.trace(gram) / n)) or 1.0
     alpha = cp.Variable(n, nonneg=True, name="alpha")
-    upper = nu.parameter(lambda value: 1 / (value * n), nonneg=True)
+    upper = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
 
     def read(values: Any) -> Reading:
         found = values["alpha"]

@@ -14,7 +14,6 @@ from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import hard_margin, one_class_svm
@@ -30,7 +29,7 @@ from convexnovelty.modelling import (
     span_gram,
 )
 from convexnovelty.regions import HalfSpace
-from convexnovelty.validation import Array
+from convexnovelty.validation import Array, choice
 
 METHOD = Method(
     "negative_data",
@@ -76,8 +75,7 @@ def negative_data(
     1.0
     """
     check_features(features)
-    if form not in ("primal", "dual"):
-        raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
+    choice(form, "form", ("primal", "dual"))
     return (primal if form == "primal" else dual)(features, labels, outlier_fraction)
 
 

@@ -16,7 +16,6 @@ from convexnovelty import bounds, datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.modelling import (
@@ -32,7 +31,7 @@ from convexnovelty.modelling import (
     span_gram,
 )
 from convexnovelty.regions import HalfSpace
-from convexnovelty.validation import Array
+from convexnovelty.validation import Array, choice
 
 METHOD = Method(
     "one_class_svm",
@@ -79,8 +78,7 @@ def one_class_svm(
     1.125
     """
     check_features(features)
-    if form not in ("primal", "dual"):
-        raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
+    choice(form, "form", ("primal", "dual"))
     return (primal if form == "primal" else dual)(features, outlier_fraction, weights)
 
 

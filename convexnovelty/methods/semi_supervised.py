@@ -32,13 +32,12 @@ from convexnovelty.novelty_scores import (
     Score,
     as_novelty_score,
     box_around,
-    generator,
     same_columns,
     split,
     uniform_points,
 )
 from convexnovelty.regions import Guarantee, ScoreThreshold
-from convexnovelty.validation import Array, fraction, integer, points, vector
+from convexnovelty.validation import Array, fraction, generator, integer, points, vector
 
 METHOD = Method(
     "semi_supervised",
@@ -105,12 +104,14 @@ def semi_supervised(
     same_columns(ordinary, unknown)
     learner, random = as_novelty_score(score), generator(random_state)
     share = fraction(uniform_share, "uniform_share", zero=True)
-    if isinstance(held_out, (int, float, np.integer, np.floating)):
+    if np.ndim(held_out) == 0 and not isinstance(held_out, str):
         fitting, held = split(ordinary, fraction(held_out, "held_out"), random)
     else:
         fitting, held = ordinary, points(held_out, "held_out")
         if held.shape[1] != ordinary.shape[1]:
-            raise InputError(f"held_out: {held.shape[1]} column(s) were found where nominal has {ordinary.shape[1]}")
+            raise InputError(
+                f"held_out: {held.shape[1]} column(s) were found where nominal has {ordinary.shape[1]}; give the same columns"
+            )
     plan = _Plan(learner, fitting, held, share, bool(replace), false_positive_rate, confidence)
     fitted = plan.score(unknown, random)
     calibration = Calibration(fitted(held), false_positive_rate, confidence)

@@ -30,7 +30,7 @@ from convexnovelty.modelling import (
     squared_length,
 )
 from convexnovelty.regions import HalfSpace
-from convexnovelty.validation import Array, vector
+from convexnovelty.validation import Array, choice, vector
 
 METHOD = Method(
     "separation_from_mean",
@@ -82,8 +82,7 @@ def separation_from_mean(
     array([False,  True])
     """
     check_features(features)
-    if form not in ("primal", "dual"):
-        raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
+    choice(form, "form", ("primal", "dual"))
     return (primal if form == "primal" else dual)(features, outlier_fraction, others)
 
 
@@ -105,7 +104,9 @@ def _sets(features: FeatureMap, others: Any) -> tuple[NDArray[np.intp], NDArray[
             )
         given = numbers > 0
     if given.size != features.n or max(given.shape, default=0) != given.size:
-        raise InputError(f"others: shape {given.shape} was found where {features.n} rows need one entry each")
+        raise InputError(
+            f"others: shape {given.shape} was found where {features.n} rows need one entry each; give a vector of as many booleans"
+        )
     given = given.ravel()
     if given.all() or not given.any():
         found = "every row" if given.all() else "no row"

@@ -14,7 +14,6 @@ from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
@@ -31,7 +30,7 @@ from convexnovelty.modelling import (
     weights_differ,
 )
 from convexnovelty.regions import Ball, Guarantee, Interval
-from convexnovelty.validation import Array
+from convexnovelty.validation import Array, choice
 
 METHOD = Method(
     "soft_ball",
@@ -75,8 +74,7 @@ def soft_ball(
     0.25
     """
     check_features(features)
-    if form not in ("primal", "dual"):
-        raise InputError(f"form: {form!r} was found; give 'primal' or 'dual'")
+    choice(form, "form", ("primal", "dual"))
     return (primal if form == "primal" else dual)(features, outlier_fraction, weights)
 
 

@@ -42,6 +42,11 @@ class Operator(Composite):
         """
         from convexnovelty.uncertainty.derived import membership_of
 
+        self._same_size(
+            around.mean.shape[0] if hasattr(around, "mean") and hasattr(around, "covariance") else np.size(around)
+        )
+        self.check_range()
+
         def make() -> Any:
             made = self._placed(around)
             if self._tuner is None and not (isinstance(made, MeanSet) and made.uses_covariance):

@@ -18,7 +18,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.membership import Counterpart, as_counterpart, convex
-from convexnovelty.validation import Array, integer, nonnegative, number, vector
+from convexnovelty.validation import LARGEST, SMALLEST, Array, integer, nonnegative, number, vector
 
 __all__ = [
     "Counterpart",
@@ -200,6 +200,21 @@ class UncertaintySet:
         if "radius" in vars(self):
             nonnegative(self.radius, f"{type(self).__name__}.radius")
 
+    def check_range(self) -> None:
+        """Raise InputError for a number whose square float64 cannot hold: every counterpart needs such squares."""
+        for name, value in self.numbers().items():
+            if np.isfinite(value) and value != 0 and not SMALLEST <= abs(value) <= LARGEST:
+                raise InputError(
+                    f"{self!r}: {name} is {value:.6g}, whose square float64 cannot hold; give a number from "
+                    f"{SMALLEST:.0e} to {LARGEST:.0e}"
+                )
+
+    def _same_size(self, dimension: int) -> None:
+        if self.size is not None and self.size != dimension:
+            raise InputError(
+                f"{self!r}: it is of dimension {self.size} where the moments are of dimension {dimension}; give both the same"
+            )
+
     def __repr__(self) -> str:
         try:
             names = [name for name in inspect.signature(type(self)).parameters if name in vars(self)]
@@ -339,14 +354,12 @@ class _MomentFamily(UncertaintySet):
 
     def centred(self, moments: Any) -> Any:
         """A copy of the recipe around nominal moments (with ``mean``, ``covariance``, ``factor`` and ``unit``)."""
-        if self.size is not None and self.size != moments.mean.shape[0]:
-            raise InputError(
-                f"{self!r}: it is of dimension {self.size} where the moments are of dimension {moments.mean.shape[0]}"
-            )
+        self._same_size(moments.mean.shape[0])
 
         def make() -> Any:
             made = self._copy(_moments=moments)
             made.validate()
+            made.check_range()
             return made
 
         return self._remembered(moments, make)
@@ -490,6 +503,7 @@ class PointSet(UncertaintySet):
         """A copy of the recipe around a point."""
         made = self._copy(_center=vector(center, "center", self.size))
         made.validate()
+        made.check_range()
         return made
 
     @property

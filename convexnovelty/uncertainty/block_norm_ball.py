@@ -38,7 +38,10 @@ class BlockNormBall(PointSet):
     def __init__(self, blocks: Sequence[Sequence[int]], p: Any = 2.0, r: Any = math.inf, radius: float = 1.0) -> None:
         super().__init__(radius)
         self.p, self.r = exponent(p), exponent(r, "r")
-        self.blocks = tuple(tuple(int(i) for i in block) for block in blocks)
+        try:
+            self.blocks = tuple(tuple(int(i) for i in block) for block in blocks)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"blocks: {blocks!r} was found; give lists of coordinates, as [[0, 1], [2]]") from error
         named = sorted(i for block in self.blocks for i in block)
         if named != list(range(len(named))) or not all(self.blocks):
             raise InputError(f"blocks: {self.blocks} was found; name each coordinate 0, 1, ... in one block")

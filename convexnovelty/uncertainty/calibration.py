@@ -39,7 +39,7 @@ from convexnovelty.uncertainty.radii import (
 )
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
 from convexnovelty.uncertainty.wishart_ball import WishartBall
-from convexnovelty.validation import Array, fraction, integer, points
+from convexnovelty.validation import Array, fraction, generator, integer, points
 
 __all__ = ["calibrate", "coverage", "cross_validated"]
 
@@ -86,7 +86,7 @@ def calibrate(
     confidence = fraction(confidence, "confidence")
     if isinstance(recipe, Product):
         each = 1.0 - (1.0 - confidence) / 2.0
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
 
         def part(given: Any) -> Any:
             if not given.numbers():
@@ -98,7 +98,7 @@ def calibrate(
         return Product(part(recipe.means), part(recipe.covariances))
     if law == "bootstrap":
         recipe = resizable(recipe)
-        size = _bootstrapped(recipe, X, confidence, resamples, np.random.default_rng(random_state))
+        size = _bootstrapped(recipe, X, confidence, resamples, generator(random_state))
         return recipe.replaced(**{str(size_name(recipe)): size})
     n, p = X.shape
     if law == "hotelling":
@@ -210,7 +210,7 @@ def cross_validated(
     """
     X = points(X, "X", minimum=2)
     folds = min(integer(folds, "folds", 2), X.shape[0])
-    order = np.random.default_rng(random_state).permutation(X.shape[0])
+    order = generator(random_state).permutation(X.shape[0])
     parts = np.array_split(order, folds)
     recipes = [recipe.replaced(radius=radius) for radius in sorted(float(r) for r in radii)]
     work = [(tried, np.delete(X, part, axis=0), X[part]) for tried in recipes for part in parts]

@@ -42,9 +42,12 @@ class Composite(UncertaintySet):
     def centred(self, moments: Any) -> Any:
         """A copy with each part around the same nominal moments."""
 
+        self._same_size(moments.mean.shape[0])
+
         def make() -> Any:
             made = self._copy(**self._around(moments), _moments=moments)
             made.validate()
+            made.check_range()
             return made
 
         return self._remembered(moments, make)
@@ -60,12 +63,18 @@ class Composite(UncertaintySet):
 
     def _inherit(self) -> None:
         """Take over what follows from the parts; each class's __init__ ends with it."""
+        self._check_parts()
         parts = list(self.parts().values())
         if any(part.exactness == "conservative" for part in parts):
             self.exactness = "conservative"
         self.rotation_invariant = all(part.rotation_invariant for part in parts)
         self.basis_dependent = any(part.basis_dependent for part in parts)
         self.nominal_at_zero = all(part.nominal_at_zero for part in parts)
+
+    def _check_parts(self) -> None:
+        for name, part in self.parts().items():
+            if not isinstance(part, UncertaintySet):
+                raise InputError(f"{name}: {part!r} was found; give an uncertainty set, such as FrobeniusBall(0.3)")
 
     @property
     def size(self) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import PointSet, UncertaintySet
 from convexnovelty.uncertainty.tools import listed
 
@@ -31,6 +32,10 @@ class ConicSet(PointSet):
     source = "conic duality; Ben-Tal, El Ghaoui and Nemirovski, Robust Optimization, theorem 1.3.4"
 
     def __init__(self, constraints: Callable[[cp.Expression], Any]) -> None:
+        if not callable(constraints):
+            raise InputError(
+                f"constraints: {constraints!r} was found; give a function from a vector to its constraints"
+            )
         self.constraints = constraints
 
     @classmethod

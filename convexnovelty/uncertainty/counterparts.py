@@ -130,7 +130,10 @@ def evaluate(counterpart: Counterpart) -> float:
     solver = "HIGHS" if problem.is_lp() else "SCS"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        problem.solve(solver=solver, warm_start=False, **solvers.profile(solver).ladder[0])
+        try:
+            problem.solve(solver=solver, warm_start=False, **solvers.profile(solver).ladder[0])
+        except Exception as error:  # interfaces fall over numbers beyond their solver's range in ways of their own
+            raise SolverError(f"counterpart: {solver} failed ({error}); give numbers nearer to one") from error
     if problem.status != cp.OPTIMAL:
         raise SolverError(f"counterpart: it could not be minimised (status {problem.status})", str(problem.status))
     return float(np.asarray(problem.value))

@@ -34,6 +34,8 @@ class CovarianceHull(CovarianceSet):
     source = "El Ghaoui, Oks and Oustry (2003)"
 
     def __init__(self, scenarios: Sequence[Any]) -> None:
+        if isinstance(scenarios, str) or np.ndim(scenarios) == 0:
+            raise InputError(f"scenarios: {scenarios!r} was found; give a list of covariances")
         self.scenarios = [symmetric(S, f"scenarios[{i}]") for i, S in enumerate(scenarios)]
         if len({S.shape for S in self.scenarios}) != 1:
             raise InputError(

@@ -49,6 +49,8 @@ class EntrywiseInterval(CovarianceSet):
         self.half_widths = None if half_widths is None else symmetric(half_widths, "half_widths")
         if self.half_widths is not None and self.half_widths.min() < 0:
             raise InputError(f"half_widths: {self.half_widths.min():.6g} was found; give numbers that are not negative")
+        if not isinstance(semidefinite, (bool, np.bool_)):
+            raise InputError(f"semidefinite: {semidefinite!r} was found; give True or False")
         self.semidefinite = bool(semidefinite)
         if not self.semidefinite and self._excess > 0:
             self.exactness = "conservative"

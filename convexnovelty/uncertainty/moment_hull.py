@@ -36,6 +36,10 @@ class MomentHull(MomentSet):
     source = "derived by exchanging the maximum over the hull with the minimum over the multiplier (Sion)"
 
     def __init__(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        try:
+            pairs = [(m, S) for m, S in pairs]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"pairs: {pairs!r} was found; give a list of pairs of a mean and a covariance") from error
         self.pairs = [(vector(m, f"pairs[{i}][0]"), symmetric(S, f"pairs[{i}][1]")) for i, (m, S) in enumerate(pairs)]
         if len({n for m, S in self.pairs for n in (m.size, *S.shape)}) != 1:
             raise InputError("pairs: means and covariances are not all of one dimension, or there are none")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.algebra import Operator, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -32,7 +33,10 @@ class _Translation(Operator):
 
     def __init__(self, part: Any, shift: Any) -> None:
         self.part = part
+        self._check_parts()
         blocks = {"points": "v", "mean": "v", "covariance": "S", "moments": "vS"}[part.family]
+        if len(blocks) == 2 and not (isinstance(shift, (tuple, list)) and len(shift) == 2):
+            raise InputError(f"shift: {shift!r} was found; give a pair of a mean and a covariance")
         given = shift if len(blocks) == 2 else (shift,)
         self.shift = [
             vector(x, "shift") if kind == "v" else symmetric(x, "shift") for kind, x in zip(blocks, given, strict=True)

@@ -37,8 +37,7 @@ class WeightedNormBall(PointSet):
     def __init__(self, weights: Any, p: Any = 2.0, radius: float = 1.0) -> None:
         super().__init__(radius)
         self.p = exponent(p)
-        given = np.asarray(weights, dtype=float)
-        self.weights = np.diag(vector(weights, "weights")) if given.ndim < 2 else square(weights, "weights")
+        self.weights = np.diag(vector(weights, "weights")) if np.ndim(weights) < 2 else square(weights, "weights")
         if np.linalg.matrix_rank(self.weights) < self.weights.shape[0]:
             raise InputError("weights: the matrix is singular, so that the ball is unbounded; give an invertible one")
 

@@ -191,7 +191,7 @@ def test_errors_name_the_argument(X):
         (estimators.OneClassSVM(solver=3), "solver: 3 was found"),
         (estimators.SingleClassMPM(ridge=-1.0), "ridge: -1"),
         (estimators.SingleClassMPM(1.5), r"confidence: 1\.5"),
-        (estimators.OneClassSVM(false_alarm_rate=0.001), "false_positive_rate: 0.001"),
+        (estimators.OneClassSVM(false_alarm_rate=0.001), "false_alarm_rate: 0.001"),
         (estimators.SemiSupervisedDetector(novelty_score="density_ratio"), "unlabelled: None was found"),
     ]
     for estimator, message in cases:
