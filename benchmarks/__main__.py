@@ -17,8 +17,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 PARTS = ("dual_solver", "moment_methods", "imbalanced", "modelling")
 
 
-def measured(parts: list[str], quick: bool) -> dict[str, Any]:
-    """The report."""
+def measured(parts: list[str], quick: bool, out: Path) -> dict[str, Any]:
+    """The report; what is measured so far is kept in ``out`` after each part."""
     import importlib
 
     from benchmarks.timing import Roofs, machine
@@ -33,7 +33,9 @@ def measured(parts: list[str], quick: bool) -> dict[str, Any]:
         for goal, entry in zip(section.goals, made["goals"], strict=True):
             entry["reached"] = bool(goal.reached)
         report["sections"].append(made)
-    report["seconds"] = time.perf_counter() - start
+        report["seconds"] = time.perf_counter() - start
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "performance.json").write_text(json.dumps(report, indent=1) + "\n")
     return report
 
 
@@ -50,7 +52,9 @@ def main(arguments: list[str] | None = None) -> None:
 
     from benchmarks.report import markdown, pictures, written
 
-    report = json.loads(options.load.read_text()) if options.load else measured(options.only, options.quick)
+    report = (
+        json.loads(options.load.read_text()) if options.load else measured(options.only, options.quick, options.out)
+    )
     written(report, options.out)
     if options.page:
         (DOCS / "performance.md").write_text(markdown(report, "_static/performance.svg"))
