@@ -33,10 +33,15 @@ def goals(report: dict[str, Any]) -> list[str]:
             f"| {goal['what']} | {sign} {goal['goal']:g} {unit} | {number(goal['value'], unit)} {unit} | "
             f"{'yes' if goal['reached'] else '**no**'} | {goal['runs'] or 'as below'} |"
         )
-    missed = dict.fromkeys(goal["key"] for goal in rows if not goal["reached"])
+    missed: dict[str, list[str]] = {}
+    for goal in rows:
+        if not goal["reached"]:
+            missed.setdefault(goal["key"], []).append(goal["what"])
     if missed:
         lines += ["", "### What is not reached, and why", ""]
-        lines += [f"- {REMARKS.get(key, f'{key}: not looked into yet.')}" for key in missed]
+        for key, figures in missed.items():
+            named = "; ".join(figures[:2]) + (f"; and {len(figures) - 2} more" if len(figures) > 2 else "")
+            lines.append(f"- *{named}.* {REMARKS.get(key, 'Not looked into yet.')}")
     return lines
 
 
