@@ -108,6 +108,8 @@ class Step:
     between the decision values of the two ends (a number or a function of the arguments), or the reason, a string,
     why there are none to compare. ``values`` maps the source's letters to the target's, so that the mapped solution
     is tried in the target's own constraints. ``condition`` returns the reason why the step does not apply, or None.
+    ``bound`` is the relation that is left where the source goes through the members of an uncertainty set whose own
+    counterpart, at the target, only bounds their worst case.
     """
 
     source_node: str
@@ -116,6 +118,7 @@ class Step:
     equation: str
     reference: Reference
     relation: Relation = "="
+    bound: Relation | None = None
     tolerance: float = 1e-6
     decision_tolerance: float = 1e-5
     condition: Callable[..., str | None] | None = field(default=None, repr=False)

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from convexnovelty.checking.report import Report, Row
 from convexnovelty.declare import Claim, Instance, Method, Node, Step, call
 from convexnovelty.errors import ConvexNoveltyError, InfeasibleError, InputError
 from convexnovelty.formulation import Formulation, Solution
+from convexnovelty.uncertainty import UncertaintySet
 
 __all__ = ["Standard", "check", "check_instance", "claim_row", "probe_points", "report_of_claims", "standard_of"]
 
@@ -185,6 +186,10 @@ def _answer(node: Node, instance: Instance, solver: str) -> _Answer:
 
 
 def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target: _Answer, standard: Standard) -> Row:
+    if step.bound is not None and _is_conservative(instance):
+        step = replace(
+            step, relation=step.bound, decision="a bound on the objective says nothing of the region", values=None
+        )
     tolerance, decision = standard.objective(step.tolerance), standard.decision(step.decision_tolerance)
     base: dict[str, Any] = {
         "method": owner.name,
@@ -243,6 +248,14 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         residual=residual,
         reason="; ".join(broken) or remark,
     )
+
+
+def _is_conservative(instance: Instance) -> bool:
+    """Whether an uncertainty set of the instance only bounds its worst case."""
+    given = [
+        part for value in instance.arguments.values() for part in (value if isinstance(value, tuple) else (value,))
+    ]
+    return any(isinstance(part, UncertaintySet) and part.exactness == "conservative" for part in given)
 
 
 def _objective_gap(expected: float, found: float, relation: str, unit: float) -> float:

@@ -28,7 +28,7 @@ from convexnovelty.metrics import Sample, Whitened, whitened
 from convexnovelty.modelling import gram_form, quantile_interval, slack_bound
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace
-from convexnovelty.uncertainty import Adversary, CovarianceSet, worst_deviation
+from convexnovelty.uncertainty import Adversary, CovarianceSet, attainment, worst_deviation
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
 from convexnovelty.validation import Array, choice, fraction
@@ -864,34 +864,14 @@ def _letters(*names: str) -> Callable[[Solution], dict[str, Any]]:
 PLANE = 1e-4
 
 
-def _bounded(uncertainty: Set = None) -> str | None:
-    if uncertainty is None or uncertainty.exactness == "exact":
-        return None
-    return f"the counterpart of {uncertainty!r} bounds the worst case and need not be attained"
-
-
-def _attained(uncertainty: Set = None) -> str | None:
-    return None if _bounded(uncertainty) else "the counterpart is exact, which is checked as an equality"
-
-
 METHOD.step(
     "semi_infinite",
     "robust",
     claim="the largest of the objectives of all members is one convex function of w",
     equation="equation 5",
     reference="adversary",
-    condition=_bounded,
+    bound="<=",
     decision_tolerance=PLANE,
-)
-METHOD.step(
-    "semi_infinite",
-    "robust",
-    claim="a conservative counterpart is never below the largest of the members' objectives",
-    equation="equation 5",
-    reference="adversary",
-    relation="<=",
-    condition=_attained,
-    decision="a bound on the objective says nothing of the plane",
 )
 METHOD.step(
     "derived_counterpart",
@@ -899,7 +879,7 @@ METHOD.step(
     claim="the set's closed-form counterpart is what conic duality derives from its membership, and the optimum -1/(2u^2)",
     equation="equation 5",
     reference="formulation",
-    condition=_bounded,
+    bound="<=",
     objective=lambda value: -1 / (2 * value**2),
     # The lift has no strictly complementary solution where the worst member is a corner of the set.
     decision_tolerance=10 * PLANE,
@@ -910,7 +890,7 @@ METHOD.step(
     claim="minimum over planes and maximum over covariances may be exchanged",
     equation="equation 5",
     reference="formulation",
-    condition=_bounded,
+    bound="<=",
     objective=lambda value: -value,
     decision_tolerance=PLANE,
 )
@@ -1107,7 +1087,7 @@ def worst_distance(
             "the least distance from the origin, over all covariances of the set",
             float(solution.values["distance"]),
             attacked,
-            "=" if sample.centred.exactness == "exact" else "<=",
+            attainment(uncertainty),
             tolerance=1e-5,
             kind="adversary",
             source="equation 5",

@@ -44,7 +44,7 @@ from convexnovelty.methods import one_class_svm
 from convexnovelty.metric_frame import MetricFrame, worst_moments
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace
-from convexnovelty.uncertainty import Adversary, MomentSet, UncertaintySet, as_moment_set, worst_loss
+from convexnovelty.uncertainty import Adversary, MomentSet, UncertaintySet, as_moment_set, attainment, worst_loss
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
 from convexnovelty.uncertainty.product import Product
@@ -1071,6 +1071,7 @@ METHOD.step(
     claim="the chance constraint for every member of the set is one cone constraint",
     equation="equations 5 and 6",
     reference="adversary",
+    bound="<=",
     decision_tolerance=1e-3,
 )
 METHOD.step(
@@ -1079,6 +1080,7 @@ METHOD.step(
     claim="the worst variance and the worst mean over the set are the program's",
     equation="equations 6, 7 and 10",
     reference="adversary",
+    bound="<=",
     decision_tolerance=1e-3,
 )
 METHOD.step(
@@ -1138,6 +1140,7 @@ def attained(
             "the bound is attained by a distribution of the set",
             extremal.probability_outside,
             guarantee.bound,
+            attainment(uncertainty),
             tolerance=1e-5,
             kind="adversary",
             source="lemma 1",

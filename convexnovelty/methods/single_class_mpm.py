@@ -31,6 +31,7 @@ from convexnovelty.uncertainty import (
     MomentSet,
     UncertaintySet,
     as_moment_set,
+    attainment,
     worst_deviation,
     worst_loss,
 )
@@ -751,6 +752,7 @@ METHOD.step(
     claim="the chance constraint for every member of the set is one cone constraint",
     equation="equations 1, 6 to 9 and 11",
     reference="adversary",
+    bound="<=",
     tolerance=1e-6,
     # The bounds of the cutting planes meet to 1e-9, or to 1e-7 where the master can be solved no further; the direction
     # is known to about the root of that.
@@ -762,6 +764,7 @@ METHOD.step(
     claim="the set's closed-form counterpart is what conic duality derives from its membership",
     equation="equations 6 to 9",
     reference="formulation",
+    bound="<=",
     tolerance=1e-6,
     # A matrix inequality is solved to 1e-8 at worst (the last rung of the solver's ladder), its direction to the root of
     # that, 1e-4, times the condition of the covariance's root, which is below 5 on these instances.
@@ -844,6 +847,7 @@ def attained(
             "the bound is attained by a distribution of the set",
             extremal.probability_outside,
             1 - confidence,
+            attainment(uncertainty),
             tolerance=1e-5,
             kind="adversary",
             source="equation 1",

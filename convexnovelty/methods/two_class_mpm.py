@@ -38,7 +38,7 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.moments import Moments
 from convexnovelty.pairs import SetPair
 from convexnovelty.regions import Guarantee, HalfSpace, Interval
-from convexnovelty.uncertainty import MomentSet, UncertaintySet, as_counterpart, worst_deviation, worst_loss
+from convexnovelty.uncertainty import MomentSet, UncertaintySet, as_counterpart, attainment, worst_deviation, worst_loss
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.exact import Exact
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
@@ -678,6 +678,7 @@ METHOD.step(
     claim="the chance constraints for every member of both sets are two cone constraints",
     equation="equations 4, 1 and 9",
     reference="adversary",
+    bound="<=",
     tolerance=1e-6,
     decision_tolerance=1e-3,
 )
@@ -687,6 +688,7 @@ METHOD.step(
     claim="the chance constraints for every member of both sets are worst means and worst deviations",
     equation="equations 4, 1 and 9",
     reference="adversary",
+    bound="<=",
     tolerance=1e-6,
     decision_tolerance=1e-3,
 )
@@ -728,6 +730,7 @@ def attained(
                 f"the bound is attained by a distribution of class {name}",
                 extremal.probability_outside,
                 guarantee.bound,
+                attainment(part),
                 tolerance=1e-5,
                 kind="adversary",
                 source="equations 1 and 2",

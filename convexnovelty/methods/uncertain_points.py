@@ -327,6 +327,7 @@ METHOD.step(
     claim="a constraint for every position is one constraint with the support function of the set",
     equation="equation 8.7 for every position",
     reference="adversary",
+    bound="<=",
     values=_letters,
 )
 METHOD.step(
@@ -335,6 +336,7 @@ METHOD.step(
     claim="the set's closed-form support is what conic duality derives from its membership",
     equation="equation 8.7 for every position",
     reference="formulation",
+    bound="<=",
 )
 METHOD.step(
     "nearest_sum",

@@ -28,6 +28,7 @@ __all__ = [
     "PointSet",
     "UncertaintySet",
     "as_counterpart",
+    "attainment",
     "convex",
     "epigraph",
     "scaled",
@@ -529,6 +530,11 @@ class PointSet(UncertaintySet):
     def gauge(self, u: Array) -> float | None:
         """The least radius at which ``u`` is a member, or None to have it found."""
         return None
+
+
+def attainment(uncertainty: UncertaintySet | None) -> Literal["=", "<="]:
+    """How the worst case over the members compares with the set's own counterpart."""
+    return "=" if uncertainty is None or uncertainty.exactness == "exact" else "<="
 
 
 # -- tools for closed forms ------------------------------------------------------------------------------------------
