@@ -205,7 +205,19 @@ def _solvers(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _check_numbers(arguments: argparse.Namespace) -> None:
+    """Refuse numbers with which a check would pass, fail or stop for no reason of its own."""
+    from convexnovelty.validation import integer, nonnegative, positive
+
+    integer(arguments.jobs, "--jobs", 1)
+    positive(arguments.seconds, "--seconds")
+    positive(arguments.memory, "--memory")
+    if arguments.tolerance is not None:
+        nonnegative(arguments.tolerance, "--tolerance")
+
+
 def _check(arguments: argparse.Namespace) -> int:
+    _check_numbers(arguments)
     _load(arguments)
     if _is_cross_check(arguments):
         return _cross_check(arguments)

@@ -122,7 +122,7 @@ def _numbers(nu: Any, C: Any, c: Any = 0.0) -> dict[str, Tunable]:
     """
     found = {"outlier_fraction": Tunable("outlier_fraction", nu, _share)}
     for name, value in (("scale_penalty", C), ("covariance_weight", c)):
-        if nonnegative(value, name) > 0:
+        if nonnegative(value, name, squared=True) > 0:
             found[name] = Tunable(name, value, nonnegative)
     return found
 

@@ -16,6 +16,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 import api
+import input_matrix_pages
 import instance_pages
 import method_pages
 import reproduction_pages
@@ -43,6 +44,7 @@ tails
 problems
 solvers
 instances
+input_matrix
 ```
 """
 
@@ -60,6 +62,7 @@ def pages(folder: Path, executor: Executor) -> Iterator[tuple[str, str]]:
     yield from method_pages.pages(report.rows)
     yield from set_pages.pages()
     yield from instance_pages.pages()
+    yield from input_matrix_pages.pages(executor)
     yield from reproduction_pages.pages()
     yield from worked.pages(ROOT / "problems", folder, executor)
     yield from api.pages()
