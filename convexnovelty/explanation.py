@@ -11,7 +11,7 @@ from convexnovelty.validation import Array
 if TYPE_CHECKING:
     from convexnovelty.detection import Model
 
-__all__ = ["column_weights", "drivers"]
+__all__ = ["column_weights", "drivers", "legend"]
 
 LEAST = 0.2  # of the largest share, what a column needs to be named beside it
 
@@ -51,6 +51,16 @@ def drivers(model: Model, row: Array, count: int = 3) -> tuple[str, str]:
     chosen = [j for j in np.argsort(-share, kind="stable")[:count] if share[j] > least]
     reason = "; ".join(_driver(model, row, against, int(j)) for j in chosen)
     return reason or ("equal to an ordinary row" if near else "no column"), near
+
+
+def legend(model: Model) -> str:
+    """What stands in the brackets behind a column that drives a score."""
+    weights = column_weights(model.detector)
+    if weights is not None:
+        what = "the mean of the training rows" if weights[0] == "plane" else "the centre of the ball"
+    else:
+        what = "the nearest ordinary row of training" if len(model.ordinary) else "the mean of the training rows"
+    return f"ordinary: the value in {what}; sd: how far off, in standard deviations of the column"
 
 
 def _driver(model: Model, row: Array, against: Array, j: int) -> str:

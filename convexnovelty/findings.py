@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from convexnovelty import persistence
 from convexnovelty.detect_arguments import check, reading_of, request_of
 from convexnovelty.detection import Model, learn, load_model, save_model
 from convexnovelty.errors import InputError
-from convexnovelty.explanation import drivers
+from convexnovelty.explanation import drivers, legend
 from convexnovelty.tables import FileLayout, Table, filled, listed, matched, needed, printable, read_table
 from convexnovelty.validation import Array
 
 __all__ = ["Findings", "run"]
 
+USEFUL = 0.2  # a bound above which a reader is told of a smaller one
 LONGEST = 2000  # characters of a line; text of a model file is shown without what would steer a terminal
 
 
@@ -44,8 +46,16 @@ class Findings:
 
     @property
     def most_novel(self) -> Any:
-        """Rows with a score by their score, the lowest first."""
-        return np.argsort(self.scores, kind="stable")[: self.judged]
+        """Rows with a score by their score, the lowest first; of those whose scores look the same, the farthest from the
+        mean of the training rows first."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            far = np.linalg.norm((self.table.values - self.model.centre) / self.model.units, axis=1)
+        return np.lexsort((-far, self._shown))[: self.judged]
+
+    @cached_property
+    def _shown(self) -> Array:
+        """Scores as they are printed: beyond the reach of a kernel all are the same but for rounding."""
+        return np.array([float(f"{score:.4g}") for score in self.scores])
 
     def text(self, top: int = 10, *, width: int = 170, colour: bool = False) -> str:
         """The report: what was read, what was learnt and why, what is guaranteed, which rows are novel."""
@@ -61,22 +71,38 @@ class Findings:
             if top and self.judged:
                 console.print()
                 console.print(self._table(top))
+                console.print(Text(f"\n{legend(self.model)}", style="dim"))
         return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
 
     def _summary(self) -> list[tuple[str, str]]:
         model, found = self.model, int(self.novel.sum())
         outside, n = int((model.training_scores < 0).sum()), model.training_scores.size
+        tied = int((self._shown == np.nanmin(self._shown)).sum()) if self.judged else 0
         units = " (columns in units of their standard deviation)" if (model.units != 1).any() else ""
         return [
             ("method", f"{model.method}, {model.settings}{units}"),
             ("kernel", f"{model.kernel or 'none'}: {model.why}"),
             ("guarantee", str(model.detector.guarantee_ or "none is stated by this method")),
+            *(("", hint) for hint in self._hints()),
             ("training", f"{outside} of {n} training rows ({outside / n:.1%}) are outside"),
             (
                 "result",
                 f"{found} of {self.judged} rows of {self.table.file} ({found / max(1, self.judged):.1%}) are novel",
             ),
+            *([("", f"{tied} rows share the lowest score; the farthest from the mean come first")] if tied > 1 else []),
         ]
+
+    def _hints(self) -> list[str]:
+        """What a reader of the guarantee may take it for, and what would say more."""
+        guarantee, taken = self.model.detector.guarantee_, self.model.detector.get_params()
+        found: list[str] = []
+        if guarantee is None:
+            return found
+        if "covariance" in guarantee and self.model.kernel not in ("", "linear"):
+            found.append("mean and covariance are those of the kernel's features, not of the columns")
+        if guarantee.bound > USEFUL and taken.get("false_alarm_rate", 1.0) is None:
+            found.append("a smaller bound, on false alarms of held-out rows: --calibrate 0.05")
+        return found
 
     def _table(self, top: int) -> Any:
         from rich.table import Table as Grid

@@ -39,7 +39,10 @@ def chosen_kernel(
     say("comparing kernels")
     areas = _areas(kind, {k: v for k, v in options.items() if k != "false_alarm_rate"}, seed, rows)
     numbers = ", ".join(f"{key} {area:.3f}" if area > 0 else f"{key} fails" for key, area in areas.items())
-    where = f"an ordinary row that it has not seen above a random point in the box of the training rows (area under the ROC curve: {numbers})"
+    where = (
+        "an unseen ordinary row above a random point in the box of the training rows "
+        f"(area under the ROC curve, 0.5 is chance: {numbers})"
+    )
     if areas["linear"] >= max(areas["gaussian"] - CLOSE, GOOD):
         return "linear", f"it scores as often as the other {where}, and says what each column adds"
     if areas["linear"] >= areas["gaussian"]:

@@ -215,7 +215,7 @@ def filled(table: Table, missing: str, means: Array | None = None) -> tuple[Tabl
         centre = np.nanmean(table.values, axis=0) if means is None else means
         return replace(table, values=np.where(gaps, centre, table.values)), kept
     raise InputError(
-        f"{table.where(i, j)}: a value is missing ({int(gaps.sum())} in {int(gaps.any(axis=1).sum())} rows); "
+        f"{table.where(i, j)}: a value is missing, of {int(gaps.sum())} in {int(gaps.any(axis=1).sum())} rows; "
         "fill the gap, or give --missing drop or --missing mean"
     )
 

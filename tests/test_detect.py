@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,8 +68,12 @@ def test_one_command_says_all_that_a_newcomer_needs(files: Path, capsys: Any) ->
     text = detect(capsys, "train.csv", "new.csv", "--top", "3")
     assert "train.csv: 200 rows, 8 columns (comma-separated, decimal point, names in the first row)" in text
     assert "single-class-mpm, confidence 0.5 (columns in units of their standard deviation)" in line(text, "method")
-    assert "gaussian: it scores more often an ordinary row" in line(text, "kernel")
+    assert "gaussian: it scores more often an unseen ordinary row" in line(text, "kernel")
     assert "linear 0." in line(text, "kernel")
+    assert "mean and covariance are those of the kernel's features" in text and "--calibrate 0.05" in text
+    assert text.rstrip().endswith(
+        "nearest ordinary row of training; sd: how far off, in standard deviations of the column"
+    )
     assert "P(outside) <= 0.5 for every distribution" in line(text, "guarantee")
     assert "of 200 training rows" in line(text, "training")
     mean, deviation = TRAIN.mean(), TRAIN.std(ddof=0)
@@ -350,7 +355,7 @@ def test_gaps_in_new_rows_are_said_before_learning(files: Path, capsys: Any, mon
 
     monkeypatch.setattr("convexnovelty.findings.learn", never)
     said = refused(capsys, "train.csv", "gaps.csv")
-    assert "gaps.csv, line 2, column 'area': a value is missing (60 in 60 rows)" in said
+    assert "gaps.csv, line 2, column 'area': a value is missing, of 60 in 60 rows" in said
 
 
 def test_models_of_other_making_are_refused(files: Path, capsys: Any) -> None:
@@ -394,6 +399,18 @@ def test_units_beyond_squares_make_no_difference(unit: float, files: Path, capsy
     np.testing.assert_allclose(pd.read_csv("a.csv").score, pd.read_csv("b.csv").score, atol=1e-6)
     assert max(map(len, text.splitlines())) < 200
     assert not [warning for warning in recwarn if issubclass(warning.category, RuntimeWarning)]
+
+
+def test_rows_beyond_the_reach_of_a_kernel_come_by_their_distance(files: Path, capsys: Any) -> None:
+    """Their scores differ by rounding alone, which says nothing of which is more novel."""
+    far = NEW.assign(area=np.linspace(1e4, 3e4, len(NEW))).sample(frac=1.0, random_state=3)
+    far.to_csv("far.csv", index=False)
+    text = detect(capsys, "train.csv", "far.csv", "--top", "3", "--index", "none")
+    assert f"{len(NEW)} rows share the lowest score; the farthest from the mean come first" in text
+    order = [int(word.removeprefix("line ")) - 2 for word in re.findall(r"^line \d+", text, re.MULTILINE)]
+    units = TRAIN.std(ddof=0)
+    distances = np.linalg.norm((far - TRAIN.mean()) / units, axis=1)
+    assert order == np.argsort(-distances)[:3].tolist()
 
 
 def test_a_row_beyond_all_numbers_gets_no_silent_verdict(files: Path, capsys: Any) -> None:

@@ -484,7 +484,7 @@ def test_columns_are_matched_by_name(tmp_path: Path) -> None:
 def test_gaps(tmp_path: Path) -> None:
     table = read(tmp_path, "a,b\n1,2\n,\n3,NA\n5,6\n")
     with pytest.raises(
-        InputError, match=r"line 3, column 'a': a value is missing \(3 in 2 rows\); .*--missing drop or --mis"
+        InputError, match=r"line 3, column 'a': a value is missing, of 3 in 2 rows; .*--missing drop or --mis"
     ):
         filled(table, "error")
     dropped, kept = filled(table, "drop")

@@ -32,6 +32,7 @@ from convexnovelty.uncertainty import (
     UncertaintySet,
     as_moment_set,
     attainment,
+    derived_twice,
     worst_deviation,
     worst_loss,
 )
@@ -127,7 +128,7 @@ def _ellipsoidal(uncertainty: UncertaintySet | None, moments: Moments, kappa: fl
 
 def _not_ellipsoidal(moments: Moments, uncertainty: UncertaintySet | None = None) -> str | None:
     if _ellipsoidal(uncertainty, moments, 1.0) is None:
-        return f"{uncertainty!r} has no worst covariance that serves every direction, so the optimum has no closed form"
+        return f"{uncertainty!r} names no worst covariance that serves every direction (ellipsoidal), so the optimum has no closed form"
     return None
 
 
@@ -765,6 +766,7 @@ METHOD.step(
     equation="equations 6 to 9",
     reference="formulation",
     bound="<=",
+    condition=derived_twice,
     tolerance=1e-6,
     # A matrix inequality is solved to 1e-8 at worst (the last rung of the solver's ladder), its direction to the root of
     # that, 1e-4, times the condition of the covariance's root, which is below 5 on these instances.

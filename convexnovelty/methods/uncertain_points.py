@@ -30,7 +30,7 @@ from convexnovelty.modelling import (
     span_gram,
 )
 from convexnovelty.regions import HalfSpace
-from convexnovelty.uncertainty import Adversary, NormBall, PointSet, scaled, support, worst_member
+from convexnovelty.uncertainty import Adversary, NormBall, PointSet, derived_twice, scaled, support, worst_member
 from convexnovelty.validation import Array, vector
 
 METHOD = Method(
@@ -337,6 +337,7 @@ METHOD.step(
     equation="equation 8.7 for every position",
     reference="formulation",
     bound="<=",
+    condition=derived_twice,
 )
 METHOD.step(
     "nearest_sum",

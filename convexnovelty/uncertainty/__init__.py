@@ -32,6 +32,7 @@ from convexnovelty.uncertainty.base import (
 from convexnovelty.uncertainty.calibration import calibrate, coverage, cross_validated
 from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.counterparts import (
+    derived_twice,
     evaluate_deviation,
     evaluate_loss,
     evaluate_support,
@@ -172,6 +173,7 @@ __all__ = [
     "derived_deviation",
     "derived_loss",
     "derived_support",
+    "derived_twice",
     "enrolled",
     "epigraph",
     "evaluate_deviation",

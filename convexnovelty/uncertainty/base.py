@@ -384,7 +384,7 @@ class CovarianceSet(_MomentFamily):
         return None
 
     def worst_member(self, a: Array) -> Array | None:
-        """A member that attains :meth:`worst_deviation`, or None to have it found."""
+        """A member that attains :meth:`worst_deviation` in closed form, or None: :func:`worst_member` finds one for every set."""
         return None
 
     def ellipsoidal(self) -> Array | None:
@@ -430,7 +430,7 @@ class MeanSet(_MomentFamily):
         return None
 
     def worst_member(self, a: Array, S: Array) -> Array | None:
-        """A mean that attains the support when the covariance is ``S``, or None to have it found."""
+        """A mean that attains the support beside ``S`` in closed form, or None: :func:`worst_member` finds one for every set."""
         return None
 
     def sample(self, rng: np.random.Generator) -> Array | None:
@@ -463,7 +463,7 @@ class MomentSet(_MomentFamily):
         return None
 
     def worst_member(self, a: Array, kappa: float) -> tuple[Array, Array] | None:
-        """A pair that attains :meth:`worst_loss`, or None to have it found."""
+        """A pair that attains :meth:`worst_loss` in closed form, or None: :func:`worst_member` finds one for every set."""
         return None
 
     def ellipsoidal(self, kappa: Any) -> tuple[Any, Array] | None:
@@ -520,7 +520,7 @@ class PointSet(UncertaintySet):
         return None
 
     def worst_member(self, w: Array) -> Array | None:
-        """A point that attains :meth:`support`, or None to have it found."""
+        """A point that attains :meth:`support` in closed form, or None: :func:`worst_member` finds one for every set."""
         return None
 
     def sample(self, rng: np.random.Generator) -> Array | None:

@@ -13,13 +13,16 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.direct import minimum
 from convexnovelty.errors import InputError, SolverError
 from convexnovelty.membership import Counterpart, as_counterpart
-from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support
+from convexnovelty.uncertainty.exact_covariance import ExactCovariance
+from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.product import Product, as_moment_set
 from convexnovelty.uncertainty.tools import as_expression
 from convexnovelty.validation import Array, nonnegative, vector
 
 __all__ = [
+    "derived_twice",
     "evaluate",
     "evaluate_deviation",
     "evaluate_loss",
@@ -83,6 +86,32 @@ def support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> C
         return _in_units(lambda direction: derived_support(uncertainty, direction), w, uncertainty)
 
     return derive() if route == "derived" else _closed_or(uncertainty, uncertainty.support(w), route, derive)
+
+
+def derived_twice(uncertainty: UncertaintySet | None = None) -> str | None:
+    """Why a derived counterpart says nothing new of a set, or None: the class gives none of its own to compare it with."""
+    if _has_own(uncertainty):
+        return None
+    return f"{uncertainty!r} gives no counterpart of its own, so that both sides are derived from its membership"
+
+
+def _has_own(uncertainty: UncertaintySet | None) -> bool:
+    """Whether the class gives a counterpart in closed form; of a product, some part that is more than one point."""
+    if isinstance(uncertainty, Product):
+        parts = [p for p in uncertainty.parts().values() if not isinstance(p, (ExactMean, ExactCovariance))]
+        return not parts or any(map(_has_own, parts))
+    for base, names in _OWN.items():
+        if isinstance(uncertainty, base):
+            return any(getattr(type(uncertainty), name) is not getattr(base, name) for name in names)
+    return uncertainty is None
+
+
+_OWN: dict[type[UncertaintySet], tuple[str, ...]] = {
+    CovarianceSet: ("worst_deviation",),
+    MeanSet: ("support", "deviations"),
+    MomentSet: ("worst_loss",),
+    PointSet: ("support",),
+}
 
 
 def _in_units(derive: Any, a: Any, uncertainty: Any) -> Counterpart:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import set_laws as laws
 
+import convexnovelty as cn
 from convexnovelty import uncertainty as sets
 from convexnovelty.moments import Moments
 
@@ -128,3 +129,35 @@ def test_covariances_without_an_inside_have_an_attained_counterpart():
         assert sets.evaluate_deviation(flat, a) == pytest.approx(expected, rel=2e-6)
         assert sets.Adversary(flat)(a).value == pytest.approx(expected, rel=2e-6)
     assert sets.evaluate_deviation(flat, np.array([1.0, 0.0, 0.0])) == pytest.approx(0.0, abs=1e-4)
+
+
+def rows_of(uncertainty):
+    moments = laws.moments(2)
+    report = cn.check(cn.single_class_mpm(moments, 0.3, uncertainty))
+    assert report.passed, report.table()
+    return {row.source: row for row in report.rows if row.target == "socp"}
+
+
+def test_the_checker_holds_a_conservative_counterpart_against_members_as_a_bound():
+    off = np.array([[0.0, 1.0], [1.0, 0.0]])
+    for free, relation in ((off, "<="), (np.ones((2, 2)), "=")):
+        found = rows_of(sets.EntrywiseInterval(0.3, free, semidefinite=False))
+        for source in ("semi_infinite", "derived_counterpart"):
+            assert found[source].relation == relation and found[source].verdict == "pass"
+
+
+def test_the_checker_does_not_hold_a_derived_counterpart_against_itself():
+    class Own(sets.CovarianceSet):
+        def membership(self, S):
+            return [cp.norm(S - self.center, "nuc") <= self.radius]
+
+    for uncertainty, compared in (
+        (Own(0.1), False),
+        (sets.ExactMean() * Own(0.1), False),
+        (sets.FrobeniusBall(0.1) & Own(0.1), False),
+        (sets.MeanEllipsoid(0.1) * Own(0.1), True),
+        (sets.NuclearBall(0.1), True),
+    ):
+        row = rows_of(uncertainty)["derived_counterpart"]
+        assert (row.verdict == "pass") == compared
+        assert compared or "gives no counterpart of its own" in row.reason
