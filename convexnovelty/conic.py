@@ -273,12 +273,15 @@ class ConicProgram:
         return list(self.cones.blocks())
 
 
-def interior_scales(A: sp.csr_array, slack: Array, cones: Cones, floor: float) -> tuple[Array, Array]:
+def interior_scales(
+    A: sp.csr_array, slack: Array, cones: Cones, floor: float, tilt: float = 0.0
+) -> tuple[Array, Array]:
     """Row and column scales that bring a program around an interior point to size one.
 
     Rows are scaled until the slack of the point is of size one in every cone, columns until a step of one moves some
     slack by about as much, which is as far as the feasible set reaches along that coordinate. Slacks below ``floor``
-    are zero up to rounding, and are left alone.
+    are zero up to rounding, and are left alone; so are coordinates that the cones hold with less than the share ``tilt``
+    of what the equations do, where cones are known that well.
     """
     rows = np.ones(slack.size)
     for block in cones.blocks():
@@ -296,6 +299,8 @@ def interior_scales(A: sp.csr_array, slack: Array, cones: Cones, floor: float) -
     moved = sp.csc_array(sp.diags_array(rows[cones.zero :]) @ A[cones.zero :])
     reach = np.sqrt(np.asarray(moved.multiply(moved).sum(axis=0)).ravel())
     stated = abs(sp.csr_array(A[: cones.zero]))
+    if tilt and cones.zero:
+        reach = np.where(reach > tilt * np.asarray(stated.max(axis=0).todense()).ravel(), reach, 0.0)
     columns = 1.0 / _or_one(reach, 0.0)
     if cones.zero:
         # A coordinate that only equations know gets the size that they give it.

@@ -37,6 +37,7 @@ ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as 
 FAR = 1e4  # a set that reaches so many times its scale holds a ray
 INSIDE = 1e-8  # violation up to which a point of another number is one of this number too
 POINTS = 4  # how many known points are tried before another one is looked for
+TILT = 1e-4  # angle up to which a face, read off a solver's points, may be off
 RESCALE = 100.0  # how much scales must differ to be worth a second look
 BOOST = 10.0  # how far from its axis the point in a second-order cone must be to be worth one
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
@@ -153,7 +154,7 @@ class Membership:
         # leaves outside of the cones would make the dual programs unbounded. And the set is of size one.
         A = sp.csr_array(transform @ scaled.A)
         slack = cones.projected(transform @ scaled.b - A @ inside)
-        rows, columns = interior_scales(A, slack, cones, ROUNDING)
+        rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
         self._transform = sp.csr_array(sp.diags_array(rows) @ transform)
         self._shift = rows * (transform @ scaled.b - slack)
         self._origin = self._start + width * inside

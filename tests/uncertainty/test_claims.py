@@ -161,3 +161,15 @@ def test_the_checker_does_not_hold_a_derived_counterpart_against_itself():
         row = rows_of(uncertainty)["derived_counterpart"]
         assert (row.verdict == "pass") == compared
         assert compared or "gives no counterpart of its own" in row.reason
+
+
+@pytest.mark.parametrize("recipe", [sets.FactorModel(1, 0.0), sets.FactorModel(2, 0.0, 0.0)], ids=repr)
+def test_what_a_cone_pins_to_zero_stays_there(recipe):
+    """A zero bound on a diagonal takes its rows with it. The face is known to the root of a solver's accuracy, and its
+    tilt must not pass for room in the coordinates that the face has removed: that cost a fifth of the value."""
+    uncertainty = recipe.centred(laws.moments(3))
+    attack = sets.Adversary(uncertainty)
+    for a in laws.directions(laws.moments(3)):
+        expected = sets.evaluate_deviation(uncertainty, a)
+        assert sets.evaluate_deviation(uncertainty, a, "derived") == pytest.approx(expected, rel=3e-5)
+        assert attack(a).value == pytest.approx(expected, rel=3e-5)
