@@ -86,6 +86,8 @@ def _solution(machine: Machine, inner: Inner, weights: Array, how: str, iteratio
     )
 
 
+# Beyond this ratio of mean squared lengths the pair steps, on the sum of the Gram matrices, see the largest kernel alone.
+ALIKE = 1e6
 # A constant score that costs so many times more than another feasible one is none that the features hold.
 FAR = 1e-3
 
@@ -158,6 +160,22 @@ def _not_two(features_or_grams: Kernels) -> str | None:
     return None if m == 2 else f"it is defined for two kernels, and there are {m}"
 
 
+def _not_alike(features_or_grams: Kernels) -> str | None:
+    family = KernelFamily.of(features_or_grams)
+    sizes = _sizes(family)
+    spread = (max(sizes) / min(sizes)) ** 2
+    if spread <= ALIKE:
+        return None
+    return (
+        f"the kernels' mean values k(x, x) differ by a factor of {spread:.1e}, beside which a weight that matters is "
+        "rounding in a sum of Gram matrices; divide each kernel by its own, or use the program in scores"
+    )
+
+
+def _none_or_two(features_or_grams: Kernels) -> str | None:
+    return _not_two(features_or_grams) or _not_alike(features_or_grams)
+
+
 def _with_covariance(covariance_weight: float = 0.0) -> str | None:
     return None if covariance_weight == 0 else "the covariance is used, for which the program has another form"
 
@@ -217,6 +235,11 @@ def kernel_learning(
     return qcqp(features_or_grams, outlier_fraction, scale_penalty)
 
 
+def _sizes(family: KernelFamily) -> list[float]:
+    """The root of the mean squared length of the points in the features of each kernel."""
+    return [float(np.linalg.norm(factor)) / family.n**0.5 or family.unit for factor in family.factors]
+
+
 def _socp(machine: Machine, weigh: Any) -> Formulation:
     """The program in scores; ``weigh`` poses the sum of |c_k|^2 / mu_k and says how the weights are read."""
     numbers = _numbers(machine.nu, machine.penalty, machine.weight)
@@ -224,23 +247,26 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
     s = cp.Variable(n, name="s")
     cost, limits, letters = _limits(n, numbers, unit, s)
     parts = [cp.Variable(factor.shape[1]) for factor in family.factors]
-    tie = sum(factor / unit.feature @ c for factor, c in zip(family.factors, parts, strict=True)) == s
-    length, held, quantities, read_weights = weigh(parts)
-    squared = (unit.score / unit.feature) ** 2
+    # Each part in the length at which its own kernel gives a score of size one, or its square a cost of size one:
+    # features that are 1e6 times as large as another's would hide the latter.
+    root = unit.objective**0.5
+    units = [min(unit.score / size, root) for size in _sizes(family)]
+    tie = sum(u / unit.score * factor @ c for factor, u, c in zip(family.factors, units, parts, strict=True)) == s
+    length, held, quantities, read_weights = weigh([u / root * c for u, c in zip(units, parts, strict=True)])
 
     def read(values: Any) -> Reading:
-        normal = np.concatenate([np.asarray(c.value) for c in parts]) * unit.score / unit.feature
+        normal = np.concatenate([u * np.asarray(c.value) for u, c in zip(units, parts, strict=True)])
         # The multiplier of K^(1/2) c = s is the expansion of the plane in the sample.
         gamma = -np.asarray(tie.dual_value) * unit.objective / unit.score
         return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=read_weights())
 
     return Formulation(
-        cp.Problem(cp.Minimize(squared / unit.objective * length / 2 + cost), [tie, *limits, *held]),
+        cp.Problem(cp.Minimize(length / 2 + cost), [tie, *limits, *held]),
         {
             "s": Quantity(s, unit.score),
             **letters,
-            **{f"c_{k}": Quantity(c, unit.score / unit.feature) for k, c in enumerate(parts)},
-            **{name: Quantity(q, squared if name == "tau" else 1.0) for name, q in quantities.items()},
+            **{f"c_{k}": Quantity(c, units[k]) for k, c in enumerate(parts)},
+            **{name: Quantity(q, unit.objective if name == "tau" else 1.0) for name, q in quantities.items()},
         },
         objective_unit=unit.objective,
         read=read,
@@ -498,7 +524,7 @@ def constant_scores(
     kind="algorithm",
     source="equation 12 for two kernels",
     latex=r"J(\mu)=\max_\alpha\alpha_h'\mathbf1-\tfrac12v'\bigl((\mu K_1+(1-\mu)K_2)^{-1}+cH\bigr)^{-1}v,\quad J'(\mu)=0",
-    condition=_not_two,
+    condition=_none_or_two,
 )
 def line_search(
     features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
@@ -507,9 +533,15 @@ def line_search(
     machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
     if (refusal := _not_two(machine.family)) is not None:
         raise InputError(f"features_or_grams: {refusal}; use 'semi_infinite_lp'")
+    _refuse_unlike(machine)
     machine.refuse_infeasible()
     weights, inner, rounds = line_search_weight(machine)
     return _solution(machine, inner, weights, "one-dimensional search", rounds)
+
+
+def _refuse_unlike(machine: Machine) -> None:
+    if (refusal := _not_alike(machine.family)) is not None:
+        raise InputError(f"features_or_grams: {refusal}")
 
 
 @METHOD.node(
@@ -518,12 +550,14 @@ def line_search(
     source="equation 12, as a semi-infinite linear program in the weights",
     latex=r"\min_{\mu,\theta}\ \theta\quad\text{s.t.}\quad\theta\ge\alpha_h'\mathbf1-\tfrac1{2c}\|v-a\|^2-\sum_k\mu_k\tfrac12a'K_ka"
     r"\quad\forall\,\alpha,a,\quad\mu\ge0,\ \mathbf1'\mu=1",
+    condition=_not_alike,
 )
 def semi_infinite_lp(
     features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
 ) -> Solution:
     """Cutting planes: a linear program in the weights, and sequential minimal optimisation at the weights it proposes."""
     machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    _refuse_unlike(machine)
     machine.refuse_infeasible()
     weights, inner, rounds = cutting_plane_weights(machine)
     return _solution(machine, inner, weights, "semi-infinite LP", rounds)

@@ -62,12 +62,7 @@ SAMPLES = {"calibration_share", "false_alarm_rate"}  # both decide how many poin
 
 
 # Faults of the package that stand, each with what is wrong: a cell that works again fails until its line is gone.
-KNOWN_FAULTS: dict[tuple[str, str], str] = {
-    (
-        "cn.kernel_learning",
-        "values of 1e8",
-    ): "kernels whose sizes differ by a factor of 1e17 are mixed wrongly; divide each by its mean diagonal first",
-}
+KNOWN_FAULTS: dict[tuple[str, str], str] = {}
 
 
 @dataclass(frozen=True)

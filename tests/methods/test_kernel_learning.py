@@ -509,3 +509,24 @@ def test_a_closed_form_that_is_one_per_cent_wrong_is_found(monkeypatch):
     monkeypatch.setattr(mixture.Machine.constant_expansion, "func", lambda self: 1.01 * right(self))
     report = cn.check(cn.kernel_learning(KernelFamily.of_kernels(cloud(10), [kernels.gaussian(gamma=5.0)]), 0.3, 3.0))
     assert any(row.source == "constant_scores" for row in report.rows if row.verdict == "fail")
+
+
+@pytest.mark.parametrize("unit", [1e2, 1e5, 1e8])
+def test_kernels_of_very_different_sizes(unit):
+    """A linear kernel that is u^2 times as large as a Gaussian one: its part costs next to nothing, and the optimum tends
+    to that of a linear kernel that is free. Beyond a millionth the pair steps on a sum of both would see one alone."""
+    X = np.random.default_rng(3).normal(size=(8, 2)) + 2.0
+    kernels = [LinearFeatures(unit * X), KernelFeatures(X, "gaussian")]
+    values = [getattr(module, name)(kernels, 0.5, 1.0).solve().objective for name in ("socp", "block_norm", "qcqp")]
+    assert values[1:] == pytest.approx(values[:1] * 2, rel=2e-6)
+    free = [LinearFeatures(1e2 * X), KernelFeatures(X, "gaussian")]
+    limit = module.semi_infinite_lp(free, 0.5, 1.0).objective
+    assert values[0] == pytest.approx(limit, rel=1e-2)
+    for algorithm in (module.line_search, module.semi_infinite_lp):
+        if unit == 1e2:
+            assert algorithm(kernels, 0.5, 1.0).objective == pytest.approx(values[0], rel=1e-7)
+        else:
+            with pytest.raises(
+                InputError, match=r"features_or_grams: the kernels' mean values k\(x, x\) differ by a factor"
+            ):
+                algorithm(kernels, 0.5, 1.0)
