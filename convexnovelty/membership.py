@@ -85,7 +85,15 @@ class Arrays:
         """
         v = cp.Variable(size)
         weights = np.arange(1.0, size + 1.0)
-        constraints = description(v)
+        try:
+            constraints = description(v)
+        except (AttributeError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"{name}: its membership failed on a CVXPY variable ({str(error).rstrip('.')}); the centre is self.center, "
+                "an array of the variable's shape"
+            ) from error
         constraints = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
         for constraint in constraints:
             if not isinstance(constraint, cp.Constraint):

@@ -287,3 +287,23 @@ def test_membership_alone_serves_every_method(method, recipe):
     values = [s.values[name] if name else s.objective for s in (found, planes)]
     assert values[0] == pytest.approx(values[1], rel=1e-5)
     assert found.residuals.worst < 1e-6
+
+
+class Narrow(sets.CovarianceSet):
+    """Compares with a matrix of another order."""
+
+    def membership(self, S):
+        return [cp.norm(S - np.eye(2)) <= self.radius]
+
+
+class Misspelt(sets.CovarianceSet):
+    """Asks for an attribute that no set has."""
+
+    def membership(self, S):
+        return [cp.norm(S - self.centre) <= self.radius]
+
+
+@pytest.mark.parametrize("kind, said", [(Narrow, r"\(3, 3\).*\(2, 2\)"), (Misspelt, "no attribute 'centre'")])
+def test_a_membership_that_fails_is_named(kind, said):
+    with pytest.raises(InputError, match=rf"{kind.__name__}\(radius=1\): its membership failed .*{said}.*self\.center"):
+        sets.membership_of(kind().centred(laws.moments(3)))
