@@ -56,6 +56,7 @@ def markdown(report: dict[str, Any], picture: str | None) -> str:
         f"The whole run took {report['seconds'] / 60:.0f} minutes."
         + ("" if not report["quick"] else " It was a quick one, on sizes that say nothing."),
         "",
+        *([report["note"], ""] if "note" in report else []),
         "## Targets",
         "",
         *goals(report),
