@@ -22,7 +22,7 @@ REMARKS = {
     "dual worst": "The least cell is small or narrow: checks of the input and the start weigh as much as the solution there.",
     "dual exact": "Newton steps factorise the kernel of the free vectors, whose number a narrow kernel raises to hundreds: the ratio is largest there.",
     "dual gap": "The gap that double precision leaves grows with the number of support vectors.",
-    "dual path": "With a narrow kernel in 60 dimensions hundreds of vectors are free; that each step then factorises anew is the likely cause, and was not profiled.",
+    "dual path": "With a narrow kernel in 60 dimensions hundreds of vectors are free; that each step factorises anew is likely the cause (not profiled).",
     "prediction": "With few support vectors packing the new points weighs as much as the kernel values.",
     "memory": "Working sets keep rows of the kernel.",
     "dual large": "Kernel values bound the time; a second thread takes a third of it away.",
