@@ -21,7 +21,7 @@ from convexnovelty.cones import Block, Cones, smat, svec, svec_map
 from convexnovelty.conic import ConicProgram
 from convexnovelty.validation import Array
 
-__all__ = ["Face", "applied", "faces", "leaves", "with_margins"]
+__all__ = ["Face", "applied", "faces", "leaves", "well_inside", "with_margins"]
 
 CANDIDATE = 1e-6  # share of the size of the slack below which an eigenvalue may be zero for all feasible points
 SAME = 3e-5  # relative size of what may distinguish two equations that are one
@@ -75,6 +75,18 @@ def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: M
             if face is not None and face.order <= order and left > before / 2:
                 break  # what moves so little shows no smaller candidate, however often it is asked
     return found
+
+
+def well_inside(program: ConicProgram, x: Array) -> bool:
+    """Whether a feasible point lies so far inside of every cone that none of them can be in use by a face alone."""
+    slack = program.b - program.A @ x
+    for block in program.blocks:
+        part = slack[block.rows]
+        if block.kind == "nonnegative" and not float(part.min(initial=1.0)) > CANDIDATE:
+            return False
+        if block.kind in ("semidefinite", "second_order") and _candidate(block, part) is not None:
+            return False
+    return not (program.cones.exponential or program.cones.power)
 
 
 def with_margins(program: ConicProgram) -> ConicProgram:

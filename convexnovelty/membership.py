@@ -27,7 +27,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.conic import Boost, ConicProgram, ConicSolution, interior_scales
 from convexnovelty.direct import attempts, is_large
 from convexnovelty.errors import EmptySetError, InputError, SolverError, UnboundedSetError
-from convexnovelty.facial import applied, faces, leaves, with_margins
+from convexnovelty.facial import applied, faces, leaves, well_inside, with_margins
 from convexnovelty.validation import Array
 
 __all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
@@ -150,7 +150,7 @@ class Membership:
         held, self._points = [scaled], [inside]
         for program in programs[1:]:
             try:
-                point = self._inside(program)
+                point = inside if _holds(program, inside) and well_inside(program, inside) else self._inside(program)
             except EmptySetError:  # at some other number, which nobody has asked for
                 continue
             held.append(program)

@@ -68,10 +68,14 @@ def _description(uncertainty: UncertaintySet, dimension: int) -> tuple[Any, int]
 
 def membership_of(uncertainty: UncertaintySet) -> Membership:
     """The centred set as arrays, proved non-empty and bounded; in a tunable set its numbers become a parameter."""
-    made: Membership
+    # An objective and a constraint on one set share what was proved of it, and in a tunable set the parameter too.
+    made: Membership = uncertainty.kept("membership", lambda: _made(uncertainty))
+    return made
+
+
+def _made(uncertainty: UncertaintySet) -> Membership:
     if uncertainty._tuner is None:
-        made = uncertainty.kept("membership", lambda: Membership(_arrays(uncertainty), repr(uncertainty)))
-        return made
+        return Membership(_arrays(uncertainty), repr(uncertainty))
     arrays, names, others = _arrays(uncertainty), [], []
     for name in uncertainty.numbers():
         try:
