@@ -152,7 +152,7 @@ def points_needed(
     high = 1
     while not enough(high):
         high *= 2
-        if high > 2**200:
+        if high > 2**52:  # the last power of two whose double is a whole number of points to every function here
             raise InputError(
                 f"target: {target:.6g} was found, which slacks of {slack:.6g} a point keep out of reach; raise "
                 f"gamma or target"
