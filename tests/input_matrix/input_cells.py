@@ -106,6 +106,11 @@ def _unequal(found: Any, wanted: Any, tolerance: float, floor: float = 1e-300) -
     return ""
 
 
+def faults(cells: list[Cell]) -> str:
+    """What is wrong with cells, a line each."""
+    return "\n".join(f"{cell.argument or 'points'}, {cell.kind}: {cell.fault}" for cell in cells if cell.fault)
+
+
 # -- points ------------------------------------------------------------------------------------------------------------
 
 

@@ -1,37 +1,29 @@
-"""No cell of the input matrix fails, and none is missing."""
+"""Parameters and commands: no cell of the input matrix fails, and none is missing."""
 
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import pytest
-from input_cells import door_cells, point_cells
+from input_cells import door_cells, faults
 from input_commands import COMMAND_CASES, command_cell
 from input_doors import DOORS, Door
 from input_kinds import KINDS
 from input_numbers import VALUES, domain_of
-from input_subjects import POINT_SUBJECTS, Subject, missing
+from input_store import store
+from input_subjects import POINT_SUBJECTS, missing
 
 import convexnovelty as cn
 from convexnovelty import derivation, estimators, uncertainty
 
 
-def _faults(cells: list) -> str:
-    return "\n".join(f"{cell.argument or 'points'}, {cell.kind}: {cell.fault}" for cell in cells if cell.fault)
-
-
-@pytest.mark.parametrize("subject", POINT_SUBJECTS, ids=lambda subject: subject.name)
-def test_points(subject: Subject) -> None:
-    cells = list(point_cells(subject))
-    assert [cell.kind for cell in cells] == [kind.name for kind in KINDS]
-    assert not _faults(cells)
-
-
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
-def test_parameters(door: Door) -> None:
+def test_parameters(door: Door, matrix_folder: Path | None) -> None:
     cells = list(door_cells(door))
+    store(matrix_folder, f"parameters {door.name}", cells)
     assert len(cells) == len(door.parameters) * len(VALUES)
-    assert not _faults(cells)
+    assert not faults(cells)
 
 
 @pytest.mark.parametrize("name", COMMAND_CASES)
