@@ -130,11 +130,10 @@ def _by_program(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> 
     try:
         posed = _with(uncertainty, name, size)
         constraints = listed(posed.membership(*(cp.Constant(block) for block in blocks)))
-        if all(constraint.is_dcp() for constraint in constraints):
-            return _least(size, constraints)
+        convex = all(constraint.is_dcp() for constraint in constraints)
     except Exception:  # what a membership makes of a size that is no number: CVXPY itself raises a bare Exception
-        pass
-    return None
+        return None
+    return _least(size, constraints) if convex else None
 
 
 def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float) -> float:
