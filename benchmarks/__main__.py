@@ -14,7 +14,7 @@ for name in ("OMP", "OPENBLAS", "MKL"):  # before NumPy is read: a second thread
     os.environ[f"{name}_NUM_THREADS"] = "1"
 
 DOCS = Path(__file__).parents[1] / "docs"
-PARTS = ("dual_solver", "moment_methods", "imbalanced", "modelling")
+PARTS = ("dual_solver", "moment_methods", "imbalanced", "modelling", "startup")
 
 
 def measured(parts: list[str], quick: bool, out: Path) -> dict[str, Any]:

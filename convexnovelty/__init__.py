@@ -8,7 +8,6 @@ step of a derivation is a check that runs on numbers. Start with ``cn.check()``,
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,10 +39,7 @@ if TYPE_CHECKING:
     from convexnovelty.kernel_family import KernelFamily as KernelFamily
     from convexnovelty.moments import Moments as Moments
 
-try:
-    __version__ = version("convexnovelty")
-except PackageNotFoundError:  # a source tree that was put on the path without being installed
-    __version__ = "0+unknown"
+    __version__: str
 
 # Names that users type, each with the module that holds it; modules are imported when a name is first used.
 _NAMES = {
@@ -111,6 +107,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name in _NAMES:
         return getattr(importlib.import_module(f"convexnovelty.{_NAMES[name]}"), name)
     if name in _MODULES:
@@ -123,6 +121,16 @@ def __getattr__(name: str) -> Any:
             if error.name != f"convexnovelty.methods.{name}":
                 raise
     raise AttributeError(f"module 'convexnovelty' has no attribute {name!r}")
+
+
+def _version() -> str:
+    """The installed version, read when it is asked for: the reader of metadata is most of what a bare import costs."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("convexnovelty")
+    except PackageNotFoundError:  # a source tree that was put on the path without being installed
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ found positive semidefinite.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap
-from convexnovelty.formulation import Reading, Tunable
 from convexnovelty.regions import Guarantee, HalfSpace, Interval
 from convexnovelty.validation import Array, fraction, vector
+
+if TYPE_CHECKING:  # estimators that need no program read their thresholds here, and start sooner without it
+    from convexnovelty.formulation import Reading, Tunable
 
 __all__ = [
     "gram_form",
@@ -230,6 +232,8 @@ def margin_reading(
     shift : what the offset of the region exceeds rho by.
     theorem, outside, origin : words of the guarantee.
     """
+    from convexnovelty.formulation import Reading
+
     interval = quantile_interval(scores, nu, shares)
     if (nothing := nothing_separated(float(normal @ normal), unit, nu, origin)) is not None:
         # What a solver left of w is rounding, and would cut through the sample at random.

@@ -11,7 +11,6 @@ from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.errors import InputError
 from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel, takes_sparse
 from convexnovelty.estimators.scores import BallScore, ExpansionScore, RegionScore
-from convexnovelty.methods import one_class_svm, soft_ball
 from convexnovelty.modelling import nothing_separated, outlier_share, quantile_interval
 from convexnovelty.regions import Guarantee
 from convexnovelty.validation import Array
@@ -105,6 +104,8 @@ class OneClassSVM(_KernelMachine):
         kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
         nu, name = outlier_share(self.outlier_fraction, "outlier_fraction"), self._solver()
         if name is not None or self.rank is not None:
+            from convexnovelty.methods import one_class_svm  # the block solver needs no program, and starts sooner
+
             features = feature_map(X, kernel, self.rank)
             solution = one_class_svm.one_class_svm(features, nu, weights=weights).solve(name)
             region: Any = solution.region
@@ -151,6 +152,8 @@ class SoftBall(_KernelMachine):
         kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
         nu, name = outlier_share(self.outlier_fraction, "outlier_fraction"), self._solver()
         if name is not None or self.rank is not None:
+            from convexnovelty.methods import soft_ball
+
             features = feature_map(X, kernel, self.rank)
             solution = soft_ball.soft_ball(features, nu, weights=weights).solve(name)
             region: Any = solution.region

@@ -19,7 +19,7 @@ def run(*arguments: str) -> str:
 def test_every_part_runs_and_is_reported(tmp_path: Path) -> None:
     printed = run("--quick", "--out", str(tmp_path))
     report = json.loads((tmp_path / "performance.json").read_text())
-    assert len(report["sections"]) == 4
+    assert len(report["sections"]) == 5
     for section in report["sections"]:
         assert section["goals"], section["name"]
         assert section["tables"], section["name"]
