@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -111,8 +112,15 @@ def methods() -> dict[str, type[Any]]:
     }
 
 
-def learn(table: Table, request: Request, *, means: Array, progress: Callable[[str], None] | None = None) -> Model:
-    """Fit a method to a table without gaps.
+def learn(
+    table: Table,
+    request: Request,
+    *,
+    means: Array,
+    progress: Callable[[str], None] | None = None,
+    executor: Executor | None = None,
+) -> Model:
+    """Fit a method to a table without gaps; kernels that are compared learn on the executor, if there is one.
 
     Raises InputError for an unknown method and for an option that the method does not take, with those that it takes.
     """
@@ -136,7 +144,7 @@ def learn(table: Table, request: Request, *, means: Array, progress: Callable[[s
     # Units and kernel are chosen without the rows that set the threshold: a bound on false alarms rests on that.
     scaler = _scaler(table, values[~held], request.units)
     kernel, why = chosen_kernel(
-        kinds[name], name, options, request.kernel, request.seed, values[~held] / scaler.scale_, say
+        kinds[name], name, options, request.kernel, request.seed, values[~held] / scaler.scale_, say, executor
     )
     if kernel:
         options["kernel"] = kernel

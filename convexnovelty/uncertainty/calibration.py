@@ -7,6 +7,7 @@ distribution of bounded support (concentration), or from a score on points that 
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
@@ -45,6 +46,8 @@ __all__ = ["calibrate", "coverage", "cross_validated"]
 
 ENROLS_NOTHING = "sizes from data"
 
+LOT = 20  # resamples of one task: the same for every executor, and enough to outweigh sending the points
+
 Law = Literal["chi-square", "hotelling", "bootstrap", "concentration"]
 
 
@@ -57,6 +60,7 @@ def calibrate(
     support_radius: float | None = None,
     resamples: int = 300,
     random_state: int | np.random.Generator | None = 0,
+    executor: Executor | None = None,
 ) -> Any:
     r"""The recipe at a size at which it holds the true moments with a given confidence.
 
@@ -79,6 +83,8 @@ def calibrate(
     support_radius : for "concentration", a length that no point exceeds, in units of the data; for DelageYe the largest
         length :math:`\|S^{-1/2}(x - m)\|` in the true moments.
     resamples, random_state : of the bootstrap.
+    executor : any ``concurrent.futures`` executor, Dask's ``client.get_executor()`` too, for the resamples of the
+        bootstrap; in this process by default. The answer does not depend on it.
 
     Raises InputError where the law says nothing of the set.
     """
@@ -92,13 +98,20 @@ def calibrate(
             if not given.numbers():
                 return given
             return calibrate(
-                given, X, each, law=law, support_radius=support_radius, resamples=resamples, random_state=rng
+                given,
+                X,
+                each,
+                law=law,
+                support_radius=support_radius,
+                resamples=resamples,
+                random_state=rng,
+                executor=executor,
             )
 
         return Product(part(recipe.means), part(recipe.covariances))
     if law == "bootstrap":
         recipe = resizable(recipe)
-        size = _bootstrapped(recipe, X, confidence, resamples, generator(random_state))
+        size = _bootstrapped(recipe, X, confidence, resamples, generator(random_state), executor)
         return recipe.replaced(**{str(size_name(recipe)): size})
     n, p = X.shape
     if law == "hotelling":
@@ -161,7 +174,9 @@ def _concentration(
     return {"radius": by_kind[type(recipe)]} if type(recipe) in by_kind else None
 
 
-def _bootstrapped(recipe: Any, X: Array, confidence: float, resamples: int, rng: np.random.Generator) -> float:
+def _bootstrapped(
+    recipe: Any, X: Array, confidence: float, resamples: int, rng: np.random.Generator, executor: Executor | None
+) -> float:
     """The quantile of the size over resamples, each of which plays the sample while the sample plays the truth."""
     truth = Moments.estimate(X)
     member: Any = {
@@ -173,10 +188,16 @@ def _bootstrapped(recipe: Any, X: Array, confidence: float, resamples: int, rng:
         raise InputError(
             f"recipe: {recipe!r} is a set of {recipe.family}; give a set of means, of covariances or of both"
         )
-    sizes = []
-    for _ in range(integer(resamples, "resamples", 10)):
-        rows = rng.integers(0, X.shape[0], X.shape[0])
-        sizes.append(gauge(recipe.centred(Moments.estimate(X[rows])), member))
+    resamples = integer(resamples, "resamples", 10)
+    counts = [min(LOT, resamples - start) for start in range(0, resamples, LOT)]
+    states = []
+    for count in counts:  # each lot begins where the one before it ends, in whatever process it is drawn
+        states.append(copy.deepcopy(rng))
+        for _ in range(count):
+            rng.integers(0, X.shape[0], X.shape[0])
+    constant = ([given] * len(counts) for given in (recipe, member, X))
+    lots = (map if executor is None else executor.map)(_sizes, *constant, states, counts)
+    sizes = [size for lot in lots for size in lot]
     found = float(np.quantile(sizes, confidence, method="higher"))
     if not math.isfinite(found):
         missed = float(np.mean(np.isinf(sizes)))
@@ -184,6 +205,15 @@ def _bootstrapped(recipe: Any, X: Array, confidence: float, resamples: int, rng:
             f"recipe: {recipe!r} holds the sample's moments at no size around {missed:.0%} of the resampled ones; use a "
             "set whose members differ from its centre in every direction, or more points if resamples are singular"
         )
+    return found
+
+
+def _sizes(recipe: Any, member: Any, X: Array, rng: np.random.Generator, count: int) -> list[float]:
+    """The sizes at which sets centred on resampled moments hold a member, for one lot of resamples."""
+    found = []
+    for _ in range(count):
+        rows = rng.integers(0, X.shape[0], X.shape[0])
+        found.append(float(gauge(recipe.centred(Moments.estimate(X[rows])), member)))
     return found
 
 

@@ -14,7 +14,8 @@ from convexnovelty import reproductions, uncertainty
 from convexnovelty.checking import check
 from convexnovelty.checking.cell import subject_named
 from convexnovelty.checking.cross_check import cross_check
-from convexnovelty.estimators import TwoClassMPM
+from convexnovelty.estimators import SingleClassMPM, TwoClassMPM
+from convexnovelty.kernel_choice import chosen_kernel
 from convexnovelty.moments import Moments
 
 X = np.random.default_rng(2).normal(size=(80, 2)) + np.array([3.0, 1.0])
@@ -55,6 +56,17 @@ def test_a_radius_by_cross_validation_on_a_cluster(client: Client) -> None:
         assert uncertainty.cross_validated(ball, X, radii, score, executor=executor).radius == expected.radius
     with ThreadPoolExecutor(2) as executor:
         assert uncertainty.cross_validated(ball, X, radii, score, executor=executor).radius == expected.radius
+
+
+def test_a_calibrated_radius_and_a_chosen_kernel_on_a_cluster(client: Client) -> None:
+    ball = uncertainty.FrobeniusBall()
+    choice = (SingleClassMPM, "single-class-mpm", {}, "auto", 1, X, lambda text: None)
+    with client.get_executor() as executor:
+        found = uncertainty.calibrate(ball, X, 0.9, resamples=50, executor=executor)
+        kernel = chosen_kernel(*choice, executor)
+    assert found.radius == uncertainty.calibrate(ball, X, 0.9, resamples=50).radius
+    assert kernel == chosen_kernel(*choice)
+    assert "fails" not in kernel[1]
 
 
 def test_a_kernel_by_cross_validation_on_a_cluster(client: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -292,6 +293,30 @@ def test_cross_validation_takes_the_radius_with_the_best_score():
     assert found.radius == 0.3 and set(seen) == {(45, 15)}
     flat = sets.cross_validated(sets.FrobeniusBall(), X, [1.0, 0.1, 0.3], lambda *_: 0.0)
     assert flat.radius == 0.1
+
+
+class Backwards(ThreadPoolExecutor):
+    """Runs the last task first, so that an answer that depends on the order of tasks differs."""
+
+    def map(self, function, *columns, **options):
+        work = list(zip(*columns, strict=True))
+        return reversed([function(*arguments) for arguments in reversed(work)])
+
+
+@pytest.mark.parametrize("made", [lambda: Backwards(1), lambda: ThreadPoolExecutor(2)])
+def test_the_bootstrap_is_the_same_on_every_executor(made):
+    X = normal(np.random.default_rng(6), 40)
+    recipe = sets.MeanMetricEllipsoid() * sets.FrobeniusBall()
+    alone = sets.calibrate(recipe, X, 0.9, resamples=50, random_state=3)
+    with made() as executor:
+        found = sets.calibrate(recipe, X, 0.9, resamples=50, random_state=3, executor=executor)
+    assert (found.means.radius, found.covariances.radius) == (alone.means.radius, alone.covariances.radius)
+    rng = np.random.default_rng(3)
+    truth = Moments.estimate(X)
+    rows = [rng.integers(0, 40, 40) for _ in range(50)]
+    sizes = [np.linalg.norm(Moments.estimate(X[row]).covariance - truth.covariance) for row in rows]
+    ball = sets.calibrate(sets.FrobeniusBall(), X, 0.9, resamples=50, random_state=3)
+    assert ball.radius == pytest.approx(np.quantile(sizes, 0.9, method="higher"), rel=1e-6)
 
 
 def test_what_cannot_be_calibrated_says_so():
