@@ -199,6 +199,23 @@ class Cones:
             found.append(cp.ExpCone(-y, -x, math.e * z) if dual else cp.ExpCone(x, y, z))
         return found
 
+    def dual_interior(self) -> Array:
+        """A multiplier from the interior of the dual cone, zero on the rows of equations."""
+        made = np.zeros(self.size)
+        for block in self.blocks():
+            part = made[block.rows]
+            if block.kind == "nonnegative":
+                part[:] = 1.0
+            elif block.kind == "second_order":
+                part[0] = 1.0
+            elif block.kind == "semidefinite":
+                part[:] = svec(np.eye(block.parameter))
+            elif block.kind == "exponential":
+                part[:] = -1.0, 1.0, 1.0  # -u exp(v/u) = 1/e is less than e w = e
+            elif block.kind == "power":
+                part[:-1] = 1.0
+        return made
+
     # -- membership in numbers ---------------------------------------------------------------------------------------
 
     def projected(self, values: Array) -> Array:

@@ -16,12 +16,13 @@ into the set first, so that radii and centres of any size may be mixed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import scipy.sparse.linalg
 
 from convexnovelty._lazy import cp
 from convexnovelty.conic import Boost, ConicProgram, ConicSolution, interior_scales
@@ -41,6 +42,8 @@ TILT = 1e-4  # angle up to which a face, read off a solver's points, may be off
 RESCALE = 100.0  # how much scales must differ to be worth a second look
 BOOST = 10.0  # how far from its axis the point in a second-order cone must be to be worth one
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
+SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin that a solver's point may be moved
+EXACT = 1e-12  # violation of what is called a member without a solver's word
 DONE = ("Solved", "AlmostSolved")
 LADDER = (1e-11, 1e-9, 1e-8, 1e-6)  # tolerances of the maximisation, tightest first
 
@@ -101,6 +104,8 @@ class Arrays:
                     f"{name}: membership returned {constraint!r}; return a list of CVXPY constraints on what it was given"
                 )
         problem = cp.Problem(cp.Minimize(weights @ v), constraints)
+        for constraint in constraints:
+            _refuse_misleading(constraint, v, name)
         if not problem.is_dcp():
             wrong = next(c for c in constraints if not c.is_dcp())
             raise InputError(
@@ -108,8 +113,12 @@ class Arrays:
             )
         try:
             program = ConicProgram.from_problem(problem)
-        except cp.SolverError as error:
-            raise InputError(f"{name}: the membership is no conic constraint ({error}); use real variables") from error
+        except (cp.SolverError, ValueError) as error:
+            raise InputError(
+                f"{name}: the membership is no conic constraint ({str(error).rstrip('.')}); use real variables and "
+                "functions that are convex with these numbers"
+            ) from error
+        program = _without_infinite_bounds(program, name)
         found = np.flatnonzero(program.c)
         columns = found[np.argsort(program.c[found], kind="stable")]
         if columns.size != size or not np.array_equal(program.c[columns], weights):
@@ -195,7 +204,9 @@ class Membership:
         self._start, self._steps = scale.columns * inside, (scale.rows, boost, rows)
         A = sp.csr_array(sp.diags_array(rows) @ turned @ sp.diags_array(columns))
         second = ConicProgram(np.zeros(A.shape[1]), A, self._entered(self._raw), first.cones)
-        return second, columns * scale.columns, self._inside(second)
+        origin = np.zeros(A.shape[1])
+        known = _holds(second, origin) and well_inside(second, origin)
+        return second, columns * scale.columns, origin if known else self._inside(second)
 
     def _entered(self, raw: ConicProgram) -> Array:
         """The right-hand side in scale, with coordinates that begin at the start."""
@@ -219,6 +230,8 @@ class Membership:
         # A generic direction and its opposite suffice: a ray that is level in it would be a coincidence of
         # probability zero.
         direction = np.random.default_rng(20).standard_normal(self.size)
+        if _has_no_ray(program, self.columns, direction):
+            return
         for sign in (1.0, -1.0):
             cost = np.zeros(program.c.size)
             cost[self.columns] = sign * direction / np.linalg.norm(direction)
@@ -333,12 +346,31 @@ class Membership:
             if error <= PRECISE:
                 break
         if best is not None:
-            v = self.centre + width * best[self.columns]
+            v = self.centre + width * self._settled(best[: self._program.c.size])[self.columns]
             value = float(w @ v)
             if root is not None and kappa > 0:
                 value += kappa * float(np.sqrt(max(float(root @ v), 0.0)))
             return value, v
         raise SolverError(f"{self.name}: the worst member could not be found ({', '.join(statuses)})", statuses[-1])
+
+    def _settled(self, x: Array) -> Array:
+        """A solver's point moved by the little that makes it a member: onto the equations, then towards the origin.
+
+        Where a cone is met in a point or an edge, as a singular matrix is, members lie further from a point than the
+        root of what the point lacks; the origin lies inside, so that the share of a step towards it is enough.
+        """
+        A, b, cones = self._program.A, self._program.b, self._program.cones
+        equations = A[: cones.zero]
+        if cones.zero:
+            left = equations @ x - b[: cones.zero]
+            x = x - scipy.sparse.linalg.lsqr(equations, left, atol=1e-15, btol=1e-15)[0]
+        slack = b - A @ x
+        slack[: cones.zero] = 0.0
+        inside = np.append(np.zeros(cones.zero), b[cones.zero :])
+        for share in (0.0, *SHARES):
+            if not cones.violations((1 - share) * slack + share * inside).any():
+                return np.asarray((1 - share) * x)
+        return x
 
     def distance(self, v: Array) -> float:
         """How far ``v`` is from the set, in units of the set's own coordinates (their size is about one)."""
@@ -353,15 +385,83 @@ class Membership:
         cost[-1] = 1.0
         # Where the distance is zero its kink can stop the solver; the squared distance has none, and fewer digits.
         squared = replace(program, c=-np.asarray(pick.T @ target), P=sp.csr_array(pick.T @ pick))
+        nearest = self._apart(self._completed(target), target)
         for solution in itertools.chain(attempts(replace(widened, c=cost), LADDER), attempts(squared, LADDER)):
-            if solution.status == "Solved":
-                return float(np.linalg.norm(solution.x[self.columns] - target))
-        return float("nan")
+            # Whatever the solver says of its point, a member that it leads to bounds the distance.
+            found = self._apart(solution.x[:width], target)
+            if solution.status == "Solved" and not np.isfinite(found):
+                found = float(np.linalg.norm(solution.x[self.columns] - target))
+            nearest = min(nearest, found)
+            if nearest <= CERTIFICATE or solution.status == "Solved":
+                return nearest
+        return nearest if np.isfinite(nearest) else float("nan")
+
+    def _completed(self, target: Array) -> Array:
+        """A point whose columns are ``target``, with what the equations alone say of its further variables."""
+        x = np.zeros(self._program.c.size)
+        x[self.columns] = target
+        cones = self._program.cones
+        inner = np.setdiff1d(np.arange(x.size), self.columns)
+        if cones.zero and inner.size:
+            equations = self._program.A[: cones.zero]
+            left = self._program.b[: cones.zero] - equations @ x
+            x[inner] = scipy.sparse.linalg.lsqr(equations[:, inner], left, atol=1e-15, btol=1e-15)[0]
+        return x
+
+    def _apart(self, x: Array, target: Array) -> float:
+        """The distance from a target to the member that a point leads to, infinite where it leads to none."""
+        if not np.isfinite(x).all():
+            return float("inf")
+        settled = self._settled(x)
+        held = _holds(self._program, settled, EXACT)
+        return float(np.linalg.norm(settled[self.columns] - target)) if held else float("inf")
 
 
-def _holds(program: ConicProgram, x: Array) -> bool:
+def _refuse_misleading(constraint: cp.Constraint, v: cp.Variable, name: str) -> None:
+    """Raise InputError for what CVXPY would compile into something else than what the reader sees."""
+    if constraint.parameters():
+        held = ", ".join(parameter.name() for parameter in constraint.parameters())
+        raise InputError(
+            f"{name}: its membership holds the CVXPY parameter {held}, whose later values would not be seen; make it a "
+            "plain number of the set, such as radius: problems have numbers of sets for parameters"
+        )
+    # Identifiers of CVXPY count upwards, so that what is older than v was not made for this call.
+    older = [variable.name() for variable in constraint.variables() if variable.id < v.id]
+    if older:
+        raise InputError(
+            f"{name}: its membership uses the CVXPY variable {older[0]}, made outside of it, which would tie all copies "
+            "of the set together; make the variable inside of membership"
+        )
+    division = type(v / 2)
+    for node in _nodes(constraint):
+        if isinstance(node, division) and np.any(node.args[1].value == 0):  # CVXPY drops such terms without a word
+            raise InputError(
+                f"{name}: its membership divides by zero; multiply the other side of the constraint instead"
+            )
+
+
+def _nodes(expression: Any) -> Iterator[Any]:
+    yield expression
+    for argument in expression.args:
+        yield from _nodes(argument)
+
+
+def _without_infinite_bounds(program: ConicProgram, name: str) -> ConicProgram:
+    """The program without inequalities whose right-hand side is infinite, which bound nothing."""
+    inequalities = np.zeros(program.b.size, dtype=bool)
+    inequalities[program.cones.zero :][: program.cones.nonnegative] = True
+    unbounded = inequalities & (program.b == np.inf)
+    if not (np.isfinite(program.A.data).all() and np.isfinite(program.b[~unbounded]).all()):
+        raise InputError(f"{name}: its membership holds NaN or infinite numbers; give finite ones")
+    if not unbounded.any():
+        return program
+    cones = replace(program.cones, nonnegative=program.cones.nonnegative - int(unbounded.sum()))
+    return replace(program, A=sp.csr_array(program.A[~unbounded]), b=program.b[~unbounded], cones=cones)
+
+
+def _holds(program: ConicProgram, x: Array, violation: float = INSIDE) -> bool:
     """Whether a point satisfies the constraints, in a program that was scaled to size one."""
-    return float(np.linalg.norm(program.cones.violations(program.b - program.A @ x))) <= INSIDE
+    return float(np.linalg.norm(program.cones.violations(program.b - program.A @ x))) <= violation
 
 
 def _minimiser(program: ConicProgram) -> Array | None:
@@ -405,6 +505,26 @@ def _reaches(program: ConicProgram, cost: Array) -> bool:
     cones = replace(program.cones, zero=program.cones.zero + 1)
     further = ConicProgram(program.c, A, np.concatenate([[-FAR], program.b]), cones)
     return any(solution.status in DONE for solution in attempts(further, LADDER[2:3]))
+
+
+def _has_no_ray(program: ConicProgram, columns: Array, direction: Array) -> bool:
+    """Whether a multiplier shows by our own arithmetic that no direction is feasible for ever.
+
+    For a ray :math:`x`, :math:`-Ax \\in K`, so that :math:`A'z = 0` with :math:`z` inside of :math:`K^*` leaves
+    :math:`Ax = 0` only, and the columns must have a part in no such :math:`x`. Sets without it may be bounded still:
+    directions of their further variables, which nobody sees, can go on for ever.
+    """
+    inside = program.cones.dual_interior()
+    solution = next(attempts(replace(program, c=program.A.T @ inside), LADDER[3:]))
+    if solution.status not in DONE:
+        return False
+    multiplier = solution.z + inside
+    left = float(np.linalg.norm(program.A.T @ multiplier))
+    left += float(np.linalg.norm(program.cones.violations(solution.z, dual=True)))
+    wanted = np.zeros(program.c.size)
+    wanted[columns] = direction / np.linalg.norm(direction)
+    share = scipy.sparse.linalg.lsqr(program.A.T, wanted, atol=CERTIFICATE / 10, btol=CERTIFICATE / 10)[0]
+    return bool(left <= CERTIFICATE and np.linalg.norm(program.A.T @ share - wanted) <= CERTIFICATE)
 
 
 def _is_ray(program: ConicProgram, solution: ConicSolution, cost: Array) -> bool:

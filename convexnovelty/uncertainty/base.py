@@ -135,9 +135,10 @@ class UncertaintySet:
         self.radius = nonnegative(radius, "radius")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # What was made of the set belongs to the attributes as they were.
+        # What was made of the set belongs to the attributes as they were. An array that its owner changes later would
+        # change the set behind its back.
         object.__setattr__(self, "_kept", None)
-        object.__setattr__(self, name, value)
+        object.__setattr__(self, name, value.copy() if type(value) is np.ndarray else value)
 
     # -- the algebra -------------------------------------------------------------------------------------------------
 
@@ -277,9 +278,21 @@ class UncertaintySet:
             if name not in known:
                 raise InputError(f"{self!r}: there is no number {name!r}; known are {', '.join(known) or 'none'}")
         new = {name: _like(vars(self)[name], value, name) for name, value in changes.items()}
-        made = self._copy(**new, _tuner=None)
+        made = self._copy(**self._computed(new), **new, _tuner=None)
         made.validate()
         return made
+
+    def _computed(self, new: dict[str, Any]) -> dict[str, Any]:
+        """What the constructor computes from numbers and keeps beside them: it must follow where they change."""
+        names = inspect.signature(type(self)).parameters
+        own = {name: value for name, value in vars(self).items() if name not in vars(UncertaintySet) | vars(PointSet)}
+        if own.keys() <= names.keys() or not new.keys() <= names.keys():
+            return {}
+        try:
+            fresh = type(self)(**{name: value for name, value in own.items() if name in names} | new)
+        except TypeError:  # the constructor keeps its arguments under other names, and cannot be called again
+            return {}
+        return {name: value for name, value in vars(fresh).items() if name in own and name not in names}
 
     def tunable(self) -> Any:
         """A copy whose counterparts take its numbers as CVXPY parameters where that is possible."""
@@ -502,7 +515,7 @@ class PointSet(UncertaintySet):
 
     def centred(self, center: Any) -> Any:
         """A copy of the recipe around a point."""
-        made = self._copy(_center=vector(center, "center", self.size))
+        made = self._copy(_center=vector(center, "center", self.size).copy())
         made.validate()
         made.check_range()
         return made
