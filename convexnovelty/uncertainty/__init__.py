@@ -49,6 +49,7 @@ from convexnovelty.uncertainty.radii import (
     delage_ye_sizes,
     free_entries,
     hotelling_radius,
+    wishart_radius,
 )
 
 _BASES = (UncertaintySet, CovarianceSet, MeanSet, MomentSet, PointSet, Composite, Operator)
@@ -188,6 +189,7 @@ __all__ = [
     "support",
     "svec",
     "users",
+    "wishart_radius",
     "worst_deviation",
     "worst_loss",
     "worst_member",

@@ -1,7 +1,7 @@
 r"""How large a set must be to hold the true moments with a given confidence.
 
 A set is centred on moments that were estimated from ``n`` points. Its size can come from the law of the estimates
-(chi-square, Hotelling), from resampling (bootstrap, for every set of moments), from an inequality that holds for every
+(chi-square, Hotelling, Wishart), from resampling (bootstrap, for every set of moments), from an inequality that holds for every
 distribution of bounded support (concentration), or from a score on points that were held out.
 """
 
@@ -35,8 +35,8 @@ from convexnovelty.uncertainty.radii import (
     chi_square_radius,
     concentration_radii,
     delage_ye_sizes,
-    free_entries,
     hotelling_radius,
+    wishart_radius,
 )
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
 from convexnovelty.uncertainty.wishart_ball import WishartBall
@@ -48,7 +48,7 @@ ENROLS_NOTHING = "sizes from data"
 
 LOT = 20  # resamples of one task: the same for every executor, and enough to outweigh sending the points
 
-Law = Literal["chi-square", "hotelling", "bootstrap", "concentration"]
+Law = Literal["chi-square", "hotelling", "wishart", "bootstrap", "concentration"]
 
 
 def calibrate(
@@ -72,10 +72,10 @@ def calibrate(
     confidence : between 0 and 1.
     law : where the size comes from.
 
-        - "chi-square": normal points; for ellipsoids of means, and for WishartBall and KLBall, whose radius is half of
-          a likelihood-ratio statistic over n with p(p+1)/2 degrees of freedom, and p more for the mean. Approximate,
-          for many points.
+        - "chi-square": normal points; for ellipsoids of means. Approximate, for many points.
         - "hotelling": normal points; exact for ellipsoids of means.
+        - "wishart": normal points; exact for WishartBall and KLBall, see :func:`wishart_radius`, and Hotelling's law for
+          ellipsoids of means.
         - "concentration": every law of bounded support, with ``support_radius``; for means in norm balls, for
           Frobenius, spectral, nuclear, Bures and Gelbrich balls, and for DelageYe. Wide.
         - "bootstrap": every set; the quantile of the sizes at which sets centred on resampled moments hold the
@@ -118,6 +118,8 @@ def calibrate(
         numbers = _hotelling(recipe, n, p, confidence)
     elif law == "chi-square":
         numbers = _chi_square(recipe, n, p, confidence)
+    elif law == "wishart":
+        numbers = _wishart(recipe, n, p, confidence)
     else:
         numbers = _concentration(recipe, n, p, confidence, support_radius) if law == "concentration" else None
     if numbers is None:
@@ -138,10 +140,13 @@ def _hotelling(recipe: Any, n: int, p: int, confidence: float) -> dict[str, floa
 
 
 def _chi_square(recipe: Any, n: int, p: int, confidence: float) -> dict[str, float] | None:
-    if _is_ellipsoid(recipe):
-        return {"radius": chi_square_radius(p, confidence, n)}
-    degrees = {WishartBall: free_entries(p), KLBall: free_entries(p) + p}.get(type(recipe))
-    return None if degrees is None else {"radius": 0.5 * chi_square_radius(degrees, confidence, n) ** 2}
+    return {"radius": chi_square_radius(p, confidence, n)} if _is_ellipsoid(recipe) else None
+
+
+def _wishart(recipe: Any, n: int, p: int, confidence: float) -> dict[str, float] | None:
+    if isinstance(recipe, (WishartBall, KLBall)):
+        return {"radius": wishart_radius(p, confidence, n, mean=isinstance(recipe, KLBall))}
+    return _hotelling(recipe, n, p, confidence)
 
 
 def _concentration(

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import set_laws as laws
+from scipy import stats
+from scipy.optimize import brentq
 
 from convexnovelty import uncertainty as sets
 from convexnovelty.errors import InputError
@@ -26,10 +28,31 @@ def test_b41_degrees_of_freedom_are_those_of_the_dimension():
 
 def test_b41_doubling_the_points_halves_the_squared_size():
     X = np.random.default_rng(0).standard_normal((100, 3))
-    for recipe in (sets.MeanEllipsoid(), sets.WishartBall(), sets.KLBall()):
-        small, large = (sets.calibrate(recipe, np.tile(X, (k, 1)), law="chi-square").radius for k in (1, 2))
-        power = 2 if isinstance(recipe, sets.MeanEllipsoid) else 1  # a divergence is a squared size already
-        assert small**power == pytest.approx(2 * large**power, rel=1e-12)
+    small, large = (sets.calibrate(sets.MeanEllipsoid(), np.tile(X, (k, 1)), law="chi-square").radius for k in (1, 2))
+    assert small**2 == pytest.approx(2 * large**2, rel=1e-12)
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_the_wishart_law_tends_to_that_of_the_likelihood_ratio(mean):
+    """Divergences in both directions have one limit; ten thousand draws know the quantile to about 2 %."""
+    degrees = sets.free_entries(3) + (3 if mean else 0)
+    limit = 0.5 * sets.chi_square_radius(degrees, 0.9, 100_000) ** 2
+    assert sets.wishart_radius(3, 0.9, 100_000, mean=mean) == pytest.approx(limit, rel=0.03)
+
+
+def test_the_wishart_law_in_one_dimension():
+    """There the divergence is (v - 1 + log(1 / v)) / 2 of the ratio v of the variances, whose law is known."""
+    n, radius = 12, sets.wishart_radius(1, 0.9, 12)
+    roots = [brentq(lambda v: v - 1 - math.log(v) - 2 * radius, *ends) for ends in ((1e-12, 1.0), (1.0, 1e3))]
+    share = stats.chi2.cdf(n / roots[0], n - 1) - stats.chi2.cdf(n / roots[1], n - 1)
+    assert share == pytest.approx(0.9, abs=0.012)  # four standard errors of ten thousand draws
+
+
+def test_the_wishart_law_names_what_it_cannot_do():
+    with pytest.raises(InputError, match="more points than dimensions"):
+        sets.wishart_radius(3, 0.9, 3)
+    with pytest.raises(InputError, match=r"confidence: 0\.999999 was found"):
+        sets.wishart_radius(3, 0.999999, 30)
 
 
 def test_hotelling_tends_to_chi_square_and_is_wider():
@@ -107,8 +130,8 @@ def normal(rng, n):
     [
         (sets.MeanMetricEllipsoid(), "hotelling", 12),
         (sets.MeanMetricEllipsoid(), "chi-square", 200),
-        (sets.WishartBall(), "chi-square", 400),
-        (sets.KLBall(), "chi-square", 400),
+        (sets.WishartBall(), "wishart", 12),
+        (sets.KLBall(), "wishart", 12),
     ],
 )
 def test_the_laws_cover_as_often_as_they_say(recipe, law, n):
@@ -119,6 +142,16 @@ def test_the_laws_cover_as_often_as_they_say(recipe, law, n):
 
 def test_the_chi_square_law_is_too_narrow_for_a_small_sample():
     assert covered(sets.MeanMetricEllipsoid(), normal, NORMAL, 8, 600, law="chi-square") < 0.85
+
+
+def test_the_wishart_law_holds_in_many_dimensions():
+    """The divergences are computed from their formula here; half of a chi-square would cover 0.64 of the samples."""
+    n, p, radius = 200, 15, sets.wishart_radius(15, 0.95, 200)
+    S = stats.wishart.rvs(n - 1, np.eye(p), size=1000, random_state=5) / n
+    values = np.linalg.eigvalsh(S)
+    divergence = 0.5 * np.sum(1 / values + np.log(values) - 1, axis=1)
+    assert np.mean(divergence <= radius) == pytest.approx(0.95, abs=0.021)
+    assert np.mean(divergence <= 0.5 * sets.chi_square_radius(sets.free_entries(p), 0.95, n) ** 2) < 0.7
 
 
 @pytest.mark.parametrize("recipe", [sets.FrobeniusBall(), sets.GelbrichBall(), sets.MeanMetricEllipsoid()], ids=repr)
@@ -133,7 +166,7 @@ def test_a_product_shares_the_error_between_its_parts():
     assert both.covariances.radius > alone.radius > 0
     product = sets.MeanMetricEllipsoid() * sets.WishartBall()
     # The parts of a normal sample are independent, so that both hold with probability 0.95 squared.
-    assert covered(product, normal, NORMAL, 400, 600, law="chi-square") == pytest.approx(0.9025, abs=0.037)
+    assert covered(product, normal, NORMAL, 12, 600, law="wishart") == pytest.approx(0.9025, abs=0.037)
 
 
 SUMS = sets.FrobeniusBall(0.4) + sets.FrobeniusBall(0.2)
