@@ -233,10 +233,14 @@ def read_grid(text: str, name: str, layout: Layout) -> Grid:
 
 
 def fast_values(
-    text: str, layout: Layout, width: int, labels: Sequence[int]
+    text: str, layout: Layout, width: int, labels: Sequence[int], *, least: int | None = None
 ) -> tuple[Array, dict[int, list[str]], Any] | None:
     """The numbers of a large file by pandas, with labels of rows and lines; None where only the slow reader will do."""
-    if len(text) < FAST or layout.separator == " " or text.lstrip().lower().startswith(("#", "sep=")):
+    if (
+        len(text) < (FAST if least is None else least)
+        or layout.separator == " "
+        or text.lstrip().lower().startswith(("#", "sep="))
+    ):
         return None
     below = text.find("\n") if layout.header else 0  # quotes round names are no matter, if each ends in its line
     if text.find('"', max(below, 0)) >= 0 or text.count('"', 0, max(below, 0)) % 2:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +18,44 @@ from convexnovelty.detect_arguments import check, reading_of, request_of
 from convexnovelty.detection import Model, learn, load_model, save_model
 from convexnovelty.errors import InputError
 from convexnovelty.explanation import drivers, legend
+from convexnovelty.pieces import Piece, Whole, pieces
 from convexnovelty.tables import FileLayout, Table, filled, listed, matched, needed, printable, read_table
 from convexnovelty.validation import Array
 
-__all__ = ["Findings", "run"]
+__all__ = ["Counts", "Findings", "count_of", "rows_read", "run"]
 
 USEFUL = 0.2  # a bound above which a reader is told of a smaller one
 LONGEST = 2000  # characters of a line; text of a model file is shown without what would steer a terminal
 
 
 @dataclass(frozen=True)
+class Counts:
+    """What is said of all rows: how many have a score, how many are novel, how many share the lowest score as shown."""
+
+    judged: int
+    novel: int
+    tied: int
+
+
+@dataclass(frozen=True)
 class Findings:
-    """Scores of all rows of a table, NaN for rows that were left out, and the model they come from."""
+    """Scores of all rows of a table, NaN for rows that were left out, and the model they come from.
+
+    Of a table that was read in pieces only the most novel rows are here, with the ``counts`` of all, and for a picture
+    all scores as ``drawn``.
+    """
 
     model: Model
     table: Table = field(repr=False)
     scores: Array = field(repr=False)
     remarks: tuple[tuple[str, str], ...] = ()
+    counts: Counts | None = None
+    drawn: Array | None = field(default=None, repr=False)
 
     @property
     def judged(self) -> int:
         """How many rows have a score."""
-        return int(np.isfinite(self.scores).sum())
+        return int(np.isfinite(self.scores).sum()) if self.counts is None else self.counts.judged
 
     @property
     def novel(self) -> Any:
@@ -75,9 +93,12 @@ class Findings:
         return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
 
     def _summary(self) -> list[tuple[str, str]]:
-        model, found = self.model, int(self.novel.sum())
+        model, counts = self.model, self.counts
+        if counts is None:
+            tied = int((self._shown == np.nanmin(self._shown)).sum()) if self.judged else 0
+            counts = Counts(self.judged, int(self.novel.sum()), tied)
+        found, tied = counts.novel, counts.tied
         outside, n = int((model.training_scores < 0).sum()), model.training_scores.size
-        tied = int((self._shown == np.nanmin(self._shown)).sum()) if self.judged else 0
         units = " (columns in units of their standard deviation)" if (model.units != 1).any() else ""
         return [
             ("method", f"{model.method}, {model.settings}{units}"),
@@ -125,14 +146,18 @@ class Findings:
             grid.add_row(*cells, *(texts if near else texts[:1]))
         return grid
 
-    def write(self, path: Path, *, overwrite: bool = False) -> None:
-        """All rows with place, label, score and verdict, as CSV or Parquet by the name's ending."""
+    def frame(self) -> Any:
+        """All rows with place, label, score and verdict."""
         pandas = needed("pandas")
         verdicts = np.where(self.novel, "novel", np.where(np.isfinite(self.scores), "ordinary", "not judged"))
         columns: dict[str, Any] = {self.table.place: self.table.places}
         if self.table.labels is not None:
             columns["label"] = self.table.labels
-        frame = pandas.DataFrame({**columns, "score": self.scores, "verdict": verdicts})
+        return pandas.DataFrame({**columns, "score": self.scores, "verdict": verdicts})
+
+    def write(self, path: Path, *, overwrite: bool = False) -> None:
+        """The frame of all rows, as CSV or Parquet by the name's ending."""
+        frame = self.frame()
         if path.suffix.lower() == ".parquet":
             needed("pyarrow")
         with persistence.written(path, overwrite=overwrite) as file:
@@ -147,7 +172,8 @@ class Findings:
 
         figure = needed("matplotlib.figure", "plot").Figure(figsize=(6.4, 4.0), layout="constrained")
         axes = figure.subplots()
-        new = self.scores[np.isfinite(self.scores)]
+        scores = self.scores if self.drawn is None else self.drawn
+        new = scores[np.isfinite(scores)]
         edges = np.histogram_bin_edges(np.concatenate([self.model.training_scores, new]), bins=40)
         for k, (values, name) in enumerate(((self.model.training_scores, "training"), (new, "new"))):
             weights = np.full(values.size, 1 / max(1, values.size))
@@ -172,19 +198,87 @@ def run(arguments: argparse.Namespace, progress: Callable[[str], None] | None = 
     remarks: list[tuple[str, str]] = []
     model = load_model(arguments.model, max_mb=arguments.max_mb) if arguments.model else None
     tables: list[Table] = []
-    for file in files:
-        known = model or (tables[0] if tables else None)
-        if known is not None:
-            reading = replace(reading, label=known.labelled_by or None, features=tuple(known.names))
-        tables.append(_read(file, reading, remarks, say))
-    _all_ignored(arguments.ignore, tables)
-    train, new = tables[0], tables[-1]
+    if model is None:
+        tables.append(_read(files[0], reading, remarks, say))
+    learnt, names = (model.learnt, model.names) if model else (tables[0].file, tables[0].names)
+    labelled_by = (model or tables[0]).labelled_by
+    reading = replace(reading, label=labelled_by or None, features=tuple(names))
     if model is not None:
         remarks.insert(0, ("model", f"{arguments.model}, learnt from {model.learnt}"))
-    # What is wrong with the new rows is said before minutes of learning.
-    new = matched(new, *((train.names, train.file) if model is None else (model.names, model.learnt)))
-    means = _means(train.values) if model is None else model.means
-    complete = train if model is not None else _complete(train, arguments.missing, None, remarks)[0]
+    try:
+        # What is wrong with the new rows is said before minutes of learning, of a large file with the first of them.
+        found = pieces(files[-1], reading)
+        first = next(found, None)
+        if first is None:
+            raise Whole
+        _all_ignored(arguments.ignore, [*tables, first.table])
+        matched(first.table, names, learnt)
+    except Whole:
+        return _whole(arguments, files[-1], reading, tables, model, remarks, say)
+    means = _means(tables[0].values) if model is None else model.means
+    if model is None:
+        complete = _complete(tables[0], arguments.missing, None, remarks)[0]
+        tables[0] = tables[0].taken(slice(0, 0))  # the rows are not needed beside a large table
+        model = learn(complete, request_of(arguments), means=means, progress=say)
+        del complete
+    try:
+        return _in_pieces(arguments, model, chain([first], found), learnt, remarks, say)
+    except Whole:
+        return _whole(arguments, files[-1], reading, tables, model, remarks, say)
+
+
+def _in_pieces(
+    arguments: argparse.Namespace,
+    model: Model,
+    found: Iterator[Piece],
+    learnt: str,
+    remarks: list[tuple[str, str]],
+    say: Callable[[str], None],
+) -> Findings:
+    """Judge a large table, of which one piece is in memory at a time; what is written appears at the end, or not at all."""
+    from convexnovelty.judging import judged_pieces, records_of
+
+    with ExitStack() as stack:
+        records = records_of(arguments.out, arguments.force, stack)
+        findings, said = judged_pieces(
+            model,
+            found,
+            learnt,
+            missing=arguments.missing,
+            top=arguments.top,
+            records=records,
+            all_scores=bool(arguments.plot),
+            say=say,
+        )
+        # As of a table that is read whole: files first, then what was left out of them.
+        reads = [entry for entry in remarks if entry[0] != "missing"] + [e for e in said if e[0] != "missing"]
+        gaps = [entry for entry in [*remarks, *said] if entry[0] == "missing"]
+        findings = replace(findings, remarks=(*reads, *gaps))
+        if arguments.save:
+            save_model(model, arguments.save, overwrite=arguments.force)
+    if arguments.plot:
+        findings.draw(Path(arguments.plot), overwrite=arguments.force)
+    return findings
+
+
+def _whole(
+    arguments: argparse.Namespace,
+    file: Path,
+    reading: FileLayout,
+    tables: list[Table],
+    model: Model | None,
+    remarks: list[tuple[str, str]],
+    say: Callable[[str], None],
+) -> Findings:
+    """Judge a table that is read at once; the training table is the first of ``tables`` unless the model is learnt."""
+    trained = [entry for entry in remarks if entry[0] == "missing"]
+    remarks = [entry for entry in remarks if entry[0] != "missing"]
+    new = _read(file, reading, remarks, say)
+    _all_ignored(arguments.ignore, [*tables, new])
+    new = matched(new, *((tables[0].names, tables[0].file) if model is None else (model.names, model.learnt)))
+    means = _means(tables[0].values) if model is None else model.means
+    complete = new if model is not None else _complete(tables[0], arguments.missing, None, trained)[0]
+    remarks += trained
     judged, kept = _complete(new, arguments.missing, means, remarks)
     if model is None:
         model = learn(complete, request_of(arguments), means=means, progress=say)
@@ -214,15 +308,15 @@ def _all_ignored(names: list[str], tables: list[Table]) -> None:
 def _read(file: Path, reading: FileLayout, remarks: list[tuple[str, str]], say: Callable[[str], None]) -> Table:
     say(f"reading {file}")
     table = read_table(file, reading)
-    n, p = table.values.shape
-    remarks.append(
-        (
-            "read",
-            f"{table.file}: {_count(n, 'row')}, {_count(p, 'column')}{f' ({table.layout})' if table.layout else ''}",
-        )
-    )
-    remarks.extend(("", f"{table.file}: {remark}") for remark in table.remarks)
+    remarks.extend(rows_read(table, len(table.values)))
     return table
+
+
+def rows_read(table: Table, rows: int) -> list[tuple[str, str]]:
+    """What is said of a table once it is read."""
+    layout = f" ({table.layout})" if table.layout else ""
+    size = f"{count_of(rows, 'row')}, {count_of(len(table.names), 'column')}"
+    return [("read", f"{table.file}: {size}{layout}"), *(("", f"{table.file}: {said}") for said in table.remarks)]
 
 
 def _means(values: Array) -> Array:
@@ -234,11 +328,12 @@ def _complete(table: Table, missing: str, means: Array | None, remarks: list[tup
     gaps = int(np.isnan(table.values).sum())
     complete, kept = filled(table, missing, means)
     if gaps and missing == "drop":
-        remarks.append(("missing", f"{table.file}: {_count(int((~kept).sum()), 'row')} with gaps left out"))
+        remarks.append(("missing", f"{table.file}: {count_of(int((~kept).sum()), 'row')} with gaps left out"))
     elif gaps:
-        remarks.append(("missing", f"{table.file}: {_count(gaps, 'gap')} filled with means of the training rows"))
+        remarks.append(("missing", f"{table.file}: {count_of(gaps, 'gap')} filled with means of the training rows"))
     return complete, kept
 
 
-def _count(number: int, word: str) -> str:
+def count_of(number: int, word: str) -> str:
+    """A number of things in words."""
     return f"{number} {word}{'' if number == 1 else 's'}"

@@ -25,7 +25,21 @@ from numpy.typing import NDArray
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.validation import Array
 
-__all__ = ["FileLayout", "Table", "filled", "label_column", "listed", "matched", "needed", "printable", "read_table"]
+__all__ = [
+    "FileLayout",
+    "Table",
+    "array_table",
+    "checked",
+    "filled",
+    "gap_found",
+    "label_column",
+    "limit",
+    "listed",
+    "matched",
+    "needed",
+    "printable",
+    "read_table",
+]
 
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".data")
 PARQUET = (".parquet", ".pq")
@@ -111,7 +125,7 @@ def read_table(path: str | Path, reading: FileLayout | None = None) -> Table:
         size = source.stat().st_size
     except OSError as error:
         raise InputError(f"{source}: cannot be read ({error.strerror}); check the name and the folder") from error
-    _limit(source, size, how.max_mb, "in the file")
+    limit(source, size, how.max_mb, "in the file")
     try:
         if kind in TEXT:
             from convexnovelty.text_tables import read_text
@@ -121,14 +135,19 @@ def read_table(path: str | Path, reading: FileLayout | None = None) -> Table:
             table = _read_arrays(source, how, kind)
     except OSError as error:
         raise InputError(f"{source}: cannot be read ({error.strerror or error})") from error
+    return checked(table, how)
+
+
+def checked(table: Table, how: FileLayout) -> Table:
+    """A table as it was read, or a piece of one. Raises InputError for names that occur twice and infinite values."""
     table = replace(table, ignored=tuple(name for name in how.ignore if name in table.ignored))
     twice = sorted({name for name in table.names if table.names.count(name) > 1})
     if twice:
         raise InputError(
-            f"{source}: columns {', '.join(map(repr, twice))} occur more than once; give each its own name"
+            f"{table.file}: columns {', '.join(map(repr, twice))} occur more than once; give each its own name"
         )
     if not table.names:
-        raise InputError(f"{source}: no column of numbers is left; check --index and --ignore")
+        raise InputError(f"{table.file}: no column of numbers is left; check --index and --ignore")
     bad = np.argwhere(np.isinf(table.values))
     if bad.size:
         i, j = bad[0]
@@ -136,7 +155,8 @@ def read_table(path: str | Path, reading: FileLayout | None = None) -> Table:
     return table
 
 
-def _limit(source: Path, size: float, max_mb: float, what: str) -> None:
+def limit(source: Path, size: float, max_mb: float, what: str) -> None:
+    """Raise InputError for a file that is larger than allowed."""
     if size > max_mb * 1024**2:
         raise InputError(f"{source}: {size / 1024**2:.0f} MB {what}, more than {max_mb:g}; raise --max-mb to read it")
 
@@ -146,11 +166,20 @@ def _read_arrays(source: Path, how: FileLayout, kind: str) -> Table:
 
     read = array_files.read_npz if kind == ".npz" else array_files.read_parquet
     try:
-        names, columns, labels = read(source, how.array, lambda size: _limit(source, size, how.max_mb, "when unpacked"))
+        names, columns, labels = read(source, how.array, lambda size: limit(source, size, how.max_mb, "when unpacked"))
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, ConvexNoveltyError):
             raise
         raise InputError(f"{source}: is no {kind} file that can be read ({str(error)[:120]})") from error
+    return array_table(source, how, names, columns, labels, 0)
+
+
+def array_table(
+    source: Path, how: FileLayout, names: list[str], columns: list[Any], labels: list[str] | None, before: int
+) -> Table:
+    """A table of columns, of which ``before`` rows came before. Raises InputError naming a cell that is no number."""
+    from convexnovelty import array_files
+
     names = [printable(n) for n in names]
     label = label_column(names, how, False, str(source))
     if label is not None:
@@ -159,7 +188,7 @@ def _read_arrays(source: Path, how: FileLayout, kind: str) -> Table:
     n = len(columns[0]) if columns else 0
     if n == 0:
         raise InputError(f"{source}: no row was found; give a file with numbers in it")
-    values, places = np.empty((n, len(kept))), np.arange(1, n + 1)
+    values, places = np.empty((n, len(kept))), np.arange(before + 1, before + n + 1)
     table = Table(str(source), [names[j] for j in kept], values, places, "row", labels, ignored=tuple(names))
     for k, j in enumerate(kept):
         table.values[:, k] = array_files.numbers(columns[j], partial(table.where, j=k), names[j])
@@ -214,9 +243,13 @@ def filled(table: Table, missing: str, means: Array | None = None) -> tuple[Tabl
             )
         centre = np.nanmean(table.values, axis=0) if means is None else means
         return replace(table, values=np.where(gaps, centre, table.values)), kept
-    raise InputError(
-        f"{table.where(i, j)}: a value is missing, of {int(gaps.sum())} in {int(gaps.any(axis=1).sum())} rows; "
-        "fill the gap, or give --missing drop or --missing mean"
+    raise gap_found(table.where(i, j), int(gaps.sum()), int(gaps.any(axis=1).sum()))
+
+
+def gap_found(where: str, gaps: int, rows: int) -> InputError:
+    """The error for gaps that nobody said what to do with."""
+    return InputError(
+        f"{where}: a value is missing, of {gaps} in {rows} rows; fill the gap, or give --missing drop or --missing mean"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from convexnovelty import csv_files
 from convexnovelty.errors import InputError
 from convexnovelty.tables import FileLayout, Table, label_column, needed, printable
 
-__all__ = ["read_text"]
+__all__ = ["Opened", "labelled", "opened", "read_text"]
 
 # Digits in groups of three: 1,234.5 and 1.234,5, 1,234,567 and 1.234.567, 1'234 and 1 234,5.
 THOUSANDS = re.compile(
@@ -24,15 +24,24 @@ COUNTED = 20  # rows from which a column that counts upwards is believed to be n
 KEY = re.compile(r"(?i:(?:.*[ _-])?(?:id|index|idx|row|rowid|no|nr|key|uuid))|.*[a-z]I[dD]")
 
 
-def read_text(source: Path, how: FileLayout) -> Table:
-    """The table in a text file. Raises InputError naming file, line and column."""
-    needed("pandas")
-    text, encoding = _decoded(source)
-    file = str(source)
+@dataclass(frozen=True)
+class Opened:
+    """What the first rows of a text say: how it is written, its columns, and which of them is no feature."""
+
+    layout: csv_files.Layout
+    said: str
+    grid: csv_files.Grid
+    names: list[str]
+    left_out: set[int]
+    label: int | None
+    told: bool
+
+
+def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
+    """Look at a text, of a large one at the first rows. Raises InputError naming file and line."""
     layout = csv_files.layout_of(text, file, how.separator, how.decimal, how.header)
     said = f"{layout}{', ' + encoding if encoding else ''}"
-    large = len(text) > csv_files.FAST
-    grid = csv_files.read_grid(_first_lines(text) if large else text, file, layout)
+    grid = csv_files.read_grid(_first_lines(text) if len(text) > csv_files.FAST else text, file, layout)
     if layout.decimal == "," and how.decimal is None:
         csv_files.check_commas(grid, file)
     names = [printable(name) for name in grid.names]
@@ -41,13 +50,24 @@ def read_text(source: Path, how: FileLayout) -> Table:
     told = label is None and how.index is None
     if told:
         label = _told_label(names, grid.rows, left_out, how)
-    if large:
+    return Opened(layout, said, grid, names, left_out, label, told)
+
+
+def read_text(source: Path, how: FileLayout) -> Table:
+    """The table in a text file. Raises InputError naming file, line and column."""
+    needed("pandas")
+    text, encoding = _decoded(source)
+    file = str(source)
+    head = opened(text, file, how, encoding)
+    layout, said, grid, names, left_out = head.layout, head.said, head.grid, head.names, head.left_out
+    label, told = head.label, head.told
+    if len(text) > csv_files.FAST:
         texts = left_out if label is None else left_out | {label}
         fast = csv_files.fast_values(text, layout, len(names), sorted(texts))
         if fast is not None and (not told or label is None or len(set(fast[1][label])) == len(fast[0])):
             kept = [name for j, name in enumerate(names) if j not in texts]
             table = Table(file, kept, fast[0], fast[2], "line", None, layout=said, ignored=tuple(names))
-            return table if label is None else _labelled(table, names[label], fast[1][label], told)
+            return table if label is None else labelled(table, names[label], fast[1][label], told)
         grid = csv_files.read_grid(text, file, layout)
         if told:
             label = _told_label(names, grid.rows, left_out, how)
@@ -69,10 +89,11 @@ def read_text(source: Path, how: FileLayout) -> Table:
             if found is None:
                 raise InputError(_text_found(table, i, k, grid, names, layout.decimal))
             values[i, k] = found
-    return table if label is None else _labelled(table, names[label], [row[label] for row in grid.rows], told)
+    return table if label is None else labelled(table, names[label], [row[label] for row in grid.rows], told)
 
 
-def _labelled(table: Table, name: str, labels: Sequence[str], told: bool) -> Table:
+def labelled(table: Table, name: str, labels: Sequence[str], told: bool) -> Table:
+    """The table with a column of labels."""
     remarks = (f"column {name!r} labels the rows (--index none makes it a feature)",) if told else ()
     return replace(table, labels=[printable(label.strip()) for label in labels], labelled_by=name, remarks=remarks)
 
