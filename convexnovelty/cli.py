@@ -137,8 +137,17 @@ def _executor(jobs: int) -> Iterator[Executor | None]:
         return
     for variable in THREADS:
         os.environ.setdefault(variable, "1")
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+    try:
         yield pool
+    except BaseException:
+        # On Ctrl-C nobody waits for what is still running, and no process is left behind to finish it.
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
+        raise
+    pool.shutdown()
 
 
 def _is_cross_check(arguments: argparse.Namespace) -> bool:

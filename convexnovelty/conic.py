@@ -75,6 +75,7 @@ class ConicSolution:
     x: Array
     z: Array
     s: Array
+    iterations: int = 0
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,9 @@ class ConicProgram:
         found = clarabel.DefaultSolver(
             sp.csc_matrix(P), self.c, sp.csc_matrix(A), self.b, self.cones.clarabel(), options
         ).solve()
-        return ConicSolution(str(found.status), np.array(found.x), np.array(found.z), np.array(found.s))
+        return ConicSolution(
+            str(found.status), np.array(found.x), np.array(found.z), np.array(found.s), int(found.iterations)
+        )
 
     # -- the dual ----------------------------------------------------------------------------------------------------
 

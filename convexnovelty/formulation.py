@@ -8,6 +8,7 @@ solver's tolerances are absolute and features of size :math:`10^{-6}` would drow
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from convexnovelty import solvers
 from convexnovelty._lazy import cp
 from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import InfeasibleError, InputError, SolveError, SolverError, UnboundedError
+from convexnovelty.in_scale import InScale
 from convexnovelty.regions import Guarantee, Interval, Region
 from convexnovelty.validation import Array
 
@@ -27,6 +29,11 @@ __all__ = ["Attempt", "Formulation", "Quantity", "Reading", "Recipe", "Solution"
 
 # A point whose recomputed optimality residual is larger than this is not a solution, whatever the status says.
 RESIDUAL_LIMIT = 1e-4
+# A point of the rescaled program is solved for there, and has to be better than that in the units in which it was posed.
+RESCALED_LIMIT = 1e-6
+TOLERANCES = 3  # with which Clarabel tries the program as it was posed
+# The option under which an attempt is recorded that hands the solver the program in another scale.
+RESCALED = "rescaled"
 
 Values = Mapping[str, Any]
 Rung = tuple[str, Mapping[str, Any]]  # a solver and its options
@@ -116,12 +123,17 @@ class Reading:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One call of a solver: its name, its options, its status and why it did or did not count."""
+    """One call of a solver: its name, its options, its status and why it did or did not count.
+
+    The option ``rescaled`` is ours: the solver got the equilibrated program. ``doubtful`` is a claim that a program is
+    infeasible or unbounded whose certificate proves nothing in the program's own scale.
+    """
 
     solver: str
     options: Mapping[str, Any]
     status: str
     remark: str = ""
+    doubtful: bool = False
 
 
 @dataclass(frozen=True)
@@ -218,6 +230,8 @@ class Formulation:
         self._compiled: Any = None
         self._cones: set[str] | None = None
         self._order = 0
+        # CVXPY keeps the values of variables and parameters in the problem, which threads would take from each other.
+        self._turn = threading.RLock()
 
     # -- what it is ----------------------------------------------------------------------------------------------
 
@@ -253,6 +267,11 @@ class Formulation:
         A number that enters as a CVXPY parameter is changed without compiling again; any other argument of the
         factory is changed by making the formulation anew. Raises InputError for a name that is neither.
         """
+        with self._turn:
+            self._set(numbers)
+        return self
+
+    def _set(self, numbers: Mapping[str, Any]) -> None:
         others = {name: value for name, value in numbers.items() if name not in self._tunables}
         for name, value in numbers.items():
             if name in self._tunables:
@@ -263,7 +282,6 @@ class Formulation:
             self.recipe = Recipe(
                 self.recipe.factory, _changed(self.recipe.arguments, numbers), self.recipe.method, self.recipe.node
             )
-        return self
 
     def _remake(self, changes: Mapping[str, Any]) -> None:
         known = sorted(self._tunables) + (sorted(self.recipe.arguments) if self.recipe else [])
@@ -275,9 +293,9 @@ class Formulation:
         unknown = [name for name in changes if name not in arguments and not _belongs_to_set(arguments, name)]
         if unknown:
             raise InputError(f"set: there is no {', '.join(unknown)} here; known are {', '.join(dict.fromkeys(known))}")
-        count = self.compilations
+        count, turn = self.compilations, self._turn
         self.__dict__.update(self.recipe.factory(**arguments).__dict__)
-        self.compilations = count
+        self.compilations, self._turn = count, turn
 
     def path(self, *, progress: Callable[[str], None] | None = None, **numbers: Iterable[Any]) -> list[Solution]:
         """Solutions along a path of one number, for example ``path(radius=[0.0, 0.1, 0.2])``, compiled once.
@@ -292,7 +310,8 @@ class Formulation:
         points = list(zip(*numbers.values(), strict=True))
         found = []
         for count, point in enumerate(points, 1):
-            solution = self.set(**dict(zip(numbers, point, strict=True))).solve()
+            with self._turn:
+                solution = self.set(**dict(zip(numbers, point, strict=True))).solve()
             found.append(solution)
             if progress is not None:
                 place = ", ".join(f"{name} = {value:.6g}" for name, value in zip(numbers, point, strict=True))
@@ -371,7 +390,17 @@ class Formulation:
         ------
         InfeasibleError, UnboundedError : with the reason; for a confidence, with the largest feasible one.
         SolverError : any status but optimal, or a point whose recomputed residuals are not those of a solution.
+
+        Notes
+        -----
+        Threads that solve one formulation take turns, and each gets the solution of its own call. Numbers set by one
+        thread are seen by all: give each thread a formulation of its own, or use :meth:`path`, which sets and solves in
+        one turn.
         """
+        with self._turn:
+            return self._solve(solver, options)
+
+    def _solve(self, solver: str | None, options: Mapping[str, Any]) -> Solution:
         solver = solver or solvers.preferred()
         profile = solvers.profile(solver)
         solver = solver and profile.name
@@ -398,7 +427,9 @@ class Formulation:
             cones = {"SOCP": dims.soc, "SDP": dims.psd, "EXP": dims.exp, "POW": list(dims.p3d) + list(dims.pnd)}
             self._cones = {kind for kind, there in cones.items() if there} or ({"QP"} if quadratic else {"LP"})
             self._order = max(dims.psd, default=0)
-        return solvers.ladder(solver, self._order) if solver else solvers.fallbacks(self._cones, self._order)
+        return _with_rescaled(
+            solvers.ladder(solver, self._order) if solver else solvers.fallbacks(self._cones, self._order)
+        )
 
     def _value(self, rungs: Sequence[Rung]) -> float:
         """The value of the compiled problem as its parameters stand."""
@@ -411,7 +442,10 @@ class Formulation:
             point = self._attempt(solver, rung, attempts, timing)
             if point is not None:
                 return point
-            if attempts[-1].status in (cp.INFEASIBLE, cp.UNBOUNDED):
+            for variable in self.problem.variables():
+                # Nobody shall take what is left there for a solution, and NaN would stop the next compilation.
+                variable.save_value(None)
+            if attempts[-1].status in (cp.INFEASIBLE, cp.UNBOUNDED) and not attempts[-1].doubtful:
                 break
         raise self._failure(attempts)
 
@@ -420,8 +454,9 @@ class Formulation:
     ) -> Residuals | None:
         """One call of the solver; the residuals of the point, or None with the reason noted in ``attempts``."""
         started = time.perf_counter()
+        given = {name: value for name, value in options.items() if name != RESCALED}
         try:
-            data, chain, inverse = self.problem.get_problem_data(solver, solver_opts=dict(options))
+            data, chain, inverse = self.problem.get_problem_data(solver, solver_opts=given)
         except cp.SolverError as error:
             # CVXPY says so before any solve, with an error of its own kind.
             kind = self.kind
@@ -431,9 +466,13 @@ class Formulation:
             self._compiled = data.get("param_prob", data)
             self.compilations += 1
         started = time.perf_counter()
+        in_scale = _in_scale(data, solver)
         try:
-            # A warm start would make the digits depend on what was solved before.
-            raw = chain.solve_via_data(self.problem, data, warm_start=False, verbose=False, solver_opts=dict(options))
+            if options.get(RESCALED) and in_scale is not None:
+                raw = in_scale.solve(given)
+            else:
+                # A warm start would make the digits depend on what was solved before.
+                raw = chain.solve_via_data(self.problem, data, warm_start=False, verbose=False, solver_opts=dict(given))
             with warnings.catch_warnings():
                 # CVXPY warns of an inaccurate point; here the status and the residuals decide.
                 warnings.simplefilter("ignore", UserWarning)
@@ -449,12 +488,19 @@ class Formulation:
         finally:
             timing["solve"] = time.perf_counter() - started
         if status != cp.OPTIMAL:
-            attempts.append(Attempt(solver, options, status, f"the solver ended with status {status}"))
-            return None
-        residuals = self._residuals(raw, data)
-        if not residuals.worst <= RESIDUAL_LIMIT:
+            doubt = _doubt(status, raw, in_scale)
             attempts.append(
-                Attempt(solver, options, status, f"the worst optimality residual of its point is {residuals.worst:.1e}")
+                Attempt(solver, options, status, f"the solver ended with status {status}{doubt}", bool(doubt))
+            )
+            return None
+        residuals, worst, where = self._residuals(raw, data), 0.0, ""
+        if in_scale is not None and (point := _point(raw, in_scale.program)) is not None:
+            worst, where = in_scale.residuals(*point).worst, " in the program's own scale"
+        if residuals.worst >= worst or np.isnan(residuals.worst):
+            worst, where = residuals.worst, ""
+        if not worst <= (RESCALED_LIMIT if options.get(RESCALED) else RESIDUAL_LIMIT):
+            attempts.append(
+                Attempt(solver, options, status, f"the worst optimality residual of its point is {worst:.1e}{where}")
             )
             return None
         attempts.append(Attempt(solver, options, status))
@@ -462,12 +508,9 @@ class Formulation:
 
     def _residuals(self, raw: Any, data: Mapping[str, Any]) -> Residuals:
         if "dims" in data and "A" in data and "F" not in data and "G" not in data:
-            if isinstance(raw, dict) and {"x", "y"} <= raw.keys():
-                program = ConicProgram.from_data(data, "SCS")
-                return program.residuals(np.asarray(raw["x"]), program.from_solver_order(np.asarray(raw["y"]), "SCS"))
-            if hasattr(raw, "x") and hasattr(raw, "z"):
-                program = ConicProgram.from_data(data)
-                return program.residuals(np.asarray(raw.x), np.asarray(raw.z))
+            program = ConicProgram.from_data(data, "SCS" if isinstance(raw, dict) else "CLARABEL")
+            if (point := _point(raw, program)) is not None:
+                return program.residuals(*point)
         # Other interfaces hide their canonical point: what the model itself shows is measured instead.
         return Residuals.of_model(self.problem)
 
@@ -499,25 +542,43 @@ class Formulation:
     def _failure(self, attempts: Sequence[Attempt]) -> SolveError:
         last = attempts[-1]
         story = "; ".join(f"{a.solver} {dict(a.options)}: {a.remark or a.status}" for a in attempts)
-        if last.status == cp.INFEASIBLE and self._diagnose is not None:
-            return self._diagnose()
+        # A claim without a proof counts only where nobody disagrees.
+        settled = not last.doubtful or all(a.status == last.status for a in attempts)
+        if not settled:
+            return SolverError(
+                f"{self.name}: no attempt ended with a solution or with a proof that there is none ({story})"
+            )
+        if last.status == cp.INFEASIBLE and (reason := self._asked(self._diagnose)) is not None:
+            return reason
         if last.status == cp.INFEASIBLE:
             return InfeasibleError(f"{self.name}: no point satisfies the constraints ({story})", last.status)
         if last.status == cp.UNBOUNDED:
             return UnboundedError(f"{self.name}: the objective can be improved without end ({story})", last.status)
         # Past the edge of feasibility a solver may fail instead of saying so: theory is asked.
-        if self._suspect is not None and (found := self._suspect()) is not None:
+        if (found := self._asked(self._suspect)) is not None:
             return found
         return SolverError(
             f"{self.name}: no attempt ended with a solution ({story}); try another solver or rescale the data",
             last.status,
         )
 
+    @staticmethod
+    def _asked(theory: Callable[[], SolveError | None] | None) -> SolveError | None:
+        """What theory says of a failure; nothing where it asks a solver that fails as well."""
+        try:
+            return None if theory is None else theory()
+        except Exception:  # of any kind, since it comes from a solver: the first failure is what is told
+            return None
+
     def evaluate(self, values: Values) -> tuple[float, float] | None:
         """The objective at given values of the letters, and the worst constraint violation in the solver's units.
 
         None where the letters do not fix every variable.
         """
+        with self._turn:
+            return self._evaluate(values)
+
+    def _evaluate(self, values: Values) -> tuple[float, float] | None:
         fixed = {q.variable.id for name, q in self._quantities.items() if name in values}
         if any(v.id not in fixed for v in self.problem.variables()):
             return None
@@ -541,6 +602,40 @@ class Formulation:
                 f"{self.name}: a formulation with the user's own constraints or terms has no recipe to travel by; send its parts"
             )
         return _remade, (self.recipe.factory, dict(self.recipe.arguments))
+
+
+def _with_rescaled(rungs: Sequence[Rung]) -> Sequence[Rung]:
+    """The plan with one more attempt after Clarabel's own tolerances: the same question in another scale."""
+    places = [k for k, (solver, _) in enumerate(rungs) if solver == solvers.DEFAULT_SOLVER][:TOLERANCES]
+    if not places:
+        return rungs
+    (solver, options), last = rungs[places[0]], places[-1] + 1
+    return [*rungs[:last], (solver, {**options, RESCALED: True}), *rungs[last:]]
+
+
+def _in_scale(data: Mapping[str, Any], solver: str) -> InScale | None:
+    """The compiled program beside its equilibrated form, where the interface shows a conic program."""
+    if not {"dims", "A", "b", "c"} <= data.keys() or "F" in data or "G" in data:
+        return None
+    return InScale(ConicProgram.from_data(data, solver))
+
+
+def _point(raw: Any, program: ConicProgram) -> tuple[Array, Array] | None:
+    """The canonical point and multiplier of a solver's answer, or None where its interface hides them."""
+    if isinstance(raw, dict) and {"x", "y"} <= raw.keys():
+        return np.asarray(raw["x"]), program.from_solver_order(np.asarray(raw["y"]), "SCS")
+    if hasattr(raw, "x") and hasattr(raw, "z"):
+        return np.asarray(raw.x), np.asarray(raw.z)
+    return None
+
+
+def _doubt(status: str, raw: Any, in_scale: InScale | None) -> str:
+    """What is wrong with a claim that a program has no optimum; nothing where it is proved, or cannot be looked at."""
+    if in_scale is None or isinstance(raw, dict) or (point := _point(raw, in_scale.program)) is None:
+        return ""
+    proved = {cp.INFEASIBLE: lambda: in_scale.proves_infeasible(point[1])}
+    proved[cp.UNBOUNDED] = lambda: in_scale.proves_unbounded(point[0])
+    return "" if status not in proved or proved[status]() else ", which its certificate does not prove"
 
 
 def _remade(factory: Callable[..., Formulation], arguments: Mapping[str, Any]) -> Formulation:

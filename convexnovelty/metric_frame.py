@@ -137,6 +137,9 @@ class MetricFrame:
             roots = np.sqrt(self.moments.specific_variances) * self.axes.diagonal()
             parts.append(cp.sum_squares(cp.multiply(roots, self.y)))
         if isinstance(recipe, Product) and type(recipe.covariances) in RIDGES:
-            radius = robust.covariances.tuned("radius")  # type: ignore[attr-defined]
-            parts.append(radius * cp.sum_squares(self.posed))
+            # The axes are of the size of one over a deviation and the radius of that of a variance: only their product
+            # is of the order of one.
+            size = float(abs(self.axes).max()) or 1.0
+            radius = robust.covariances.tuned("radius", lambda value: value * size**2)  # type: ignore[attr-defined]
+            parts.append(radius * cp.sum_squares((self.axes / size) @ self.y))
         return sum(parts[1:], parts[0]) if parts else cp.Constant(0.0), [], {}

@@ -198,8 +198,11 @@ class CrossReport:
             "cells": [{**f, "command": c.command} for f, c in zip(fields, self.cells, strict=True)],
         }
         partial = target.with_name(f".{target.name}.partial")
-        partial.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        partial.replace(target)
+        try:
+            partial.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 def available(names: str | Sequence[str] = "all") -> list[str]:

@@ -44,6 +44,8 @@ class Knobs:
     """What a family is made from: points, dimension, condition number of the covariance, share of duplicates, seed.
 
     ``level`` is the method's own number (an outlier fraction, a confidence, a radius), None for the family's default.
+    ``unit`` is the unit in which coordinates are measured: every argument that is a length, a square of one or its
+    inverse follows, so that only the unit of the optimum changes.
     """
 
     n: int = 20
@@ -52,11 +54,13 @@ class Knobs:
     degeneracy: float = 0.0
     seed: int = 0
     level: float | None = None
+    unit: float = 1.0
 
     def __str__(self) -> str:
         parts = [f"n={self.n}", f"p={self.dimension}", f"cond={self.conditioning:.0e}"]
         parts += [f"duplicates={self.degeneracy:g}"] if self.degeneracy else []
         parts += [f"level={self.level:.12g}"] if self.level is not None else []
+        parts += [f"unit={self.unit:.0e}"] if self.unit != 1 else []
         return ", ".join([*parts, f"seed={self.seed}"])
 
 
@@ -90,7 +94,7 @@ def sample(knobs: Knobs, *, shift: float = 2.0, seed: int = 0) -> Array:
     axes = np.linalg.qr(rng.standard_normal((knobs.dimension, knobs.dimension)))[0]
     distinct = knobs.n - round(knobs.degeneracy * knobs.n)
     points = (shift + rng.standard_normal((distinct, knobs.dimension))) * size @ axes.T
-    return np.asarray(points[np.arange(knobs.n) % distinct])
+    return np.asarray(knobs.unit * points[np.arange(knobs.n) % distinct])
 
 
 def _features(knobs: Knobs) -> LinearFeatures:
@@ -132,7 +136,7 @@ def artificial_negatives(knobs: Knobs) -> Mapping[str, Any]:
     """Points by a Gaussian kernel against as many uniform ones on their box; the level is the price of slack."""
     points = sample(knobs)
     everything = np.vstack([points, uniform_box(points, knobs.n, knobs.seed)])
-    features = KernelFeatures(everything, kernels.gaussian(gamma=1.0 / knobs.dimension))
+    features = KernelFeatures(everything, kernels.gaussian(gamma=1.0 / (knobs.dimension * knobs.unit**2)))
     labels = np.repeat([1.0, -1.0], knobs.n)
     return {"features": features, "labels": labels, "slack_penalty": _level(knobs, 1.0)}
 
@@ -157,7 +161,7 @@ def negative_data(knobs: Knobs) -> Mapping[str, Any]:
 def class_recognisers(knobs: Knobs) -> Mapping[str, Any]:
     """Three classes; the level is the outlier fraction."""
     labels = np.arange(knobs.n) % 3
-    features = LinearFeatures(sample(knobs) + labels[:, None])
+    features = LinearFeatures(sample(knobs) + knobs.unit * labels[:, None])
     return {"features": features, "labels": labels, "outlier_fraction": _level(knobs, 0.2), "comparison": "distance"}
 
 
@@ -168,7 +172,7 @@ def uncertain_points(knobs: Knobs) -> Mapping[str, Any]:
     return {
         "features": _features(knobs),
         "outlier_fraction": 0.2,
-        "uncertainty": NormBall(2, radius),
+        "uncertainty": NormBall(2, radius * knobs.unit),
         "scales": None,
     }
 
@@ -176,7 +180,7 @@ def uncertain_points(knobs: Knobs) -> Mapping[str, Any]:
 @_family
 def mahalanobis_svm(knobs: Knobs) -> Mapping[str, Any]:
     """Covariances in a Frobenius ball; the level is its radius."""
-    uncertainty = FrobeniusBall(_level(knobs, 0.3))
+    uncertainty = FrobeniusBall(_level(knobs, 0.3) * knobs.unit**2)
     return {"features": _features(knobs), "outlier_fraction": 0.2, "uncertainty": uncertainty, "ddof": 0}
 
 
@@ -185,7 +189,9 @@ def kernel_learning(knobs: Knobs) -> Mapping[str, Any]:
     """Three Gaussian kernels; the level is the price of scale."""
     points = sample(knobs)
     gammas = (0.25, 1.0, 4.0)
-    family = KernelFamily.of_kernels(points, [kernels.gaussian(gamma=g / knobs.dimension) for g in gammas])
+    family = KernelFamily.of_kernels(
+        points, [kernels.gaussian(gamma=g / (knobs.dimension * knobs.unit**2)) for g in gammas]
+    )
     return {
         "features_or_grams": family,
         "outlier_fraction": 0.2,
@@ -202,7 +208,7 @@ def single_class_mpm(knobs: Knobs) -> Mapping[str, Any]:
         "features": features,
         "moments": Moments.estimate(features.training),
         "confidence": _level(knobs, 0.6),
-        "uncertainty": MeanEllipsoid(0.05) * FrobeniusBall(0.02),
+        "uncertainty": MeanEllipsoid(0.05) * FrobeniusBall(0.02 * knobs.unit**2),
         "tail": tails.Chebyshev(),
     }
 
@@ -218,7 +224,7 @@ def two_class_mpm(knobs: Knobs) -> Mapping[str, Any]:
         "count_x": knobs.n,
         "moments_x": Moments.estimate(training[: knobs.n]),
         "moments_y": Moments.estimate(training[knobs.n :]),
-        "uncertainty": MeanEllipsoid(0.05) * FrobeniusBall(_level(knobs, 0.1)),
+        "uncertainty": MeanEllipsoid(0.05) * FrobeniusBall(_level(knobs, 0.1) * knobs.unit**2),
         "tail": tails.Chebyshev(),
     }
 
@@ -229,7 +235,7 @@ def moment_classifier(knobs: Knobs) -> Mapping[str, Any]:
     return {
         "positives": sample(knobs),
         "negative_moments": Moments.estimate(sample(knobs, shift=-1.0, seed=1)),
-        "uncertainty": MeanEllipsoid(0.1) * FrobeniusBall(0.1),
+        "uncertainty": MeanEllipsoid(0.1) * FrobeniusBall(0.1 * knobs.unit**2),
         "tail": tails.Chebyshev(),
         "slack_penalty": _level(knobs, 0.5),
         "mean_penalty": 1.0,
@@ -239,7 +245,7 @@ def moment_classifier(knobs: Knobs) -> Mapping[str, Any]:
 @_family
 def vector_quantization(knobs: Knobs) -> Mapping[str, Any]:
     """Balls that cover the points; the level is their radius."""
-    return {"points": sample(knobs), "radius": _level(knobs, 1.0), "slack_penalty": None}
+    return {"points": sample(knobs), "radius": _level(knobs, 1.0) * knobs.unit, "slack_penalty": None}
 
 
 @_family
@@ -251,8 +257,8 @@ def novelty_proportion(knobs: Knobs) -> Mapping[str, Any]:
     unlabelled = np.concatenate([rng.integers(0, values, 3 * knobs.n), rng.integers(values // 2, values, knobs.n)])
     counts = [np.bincount(part.astype(int), minlength=values) + 1.0 for part in (nominal, unlabelled)]
     return {
-        "scores_nominal": nominal,
-        "scores_unlabelled": unlabelled.astype(float),
+        "scores_nominal": knobs.unit * nominal,
+        "scores_unlabelled": knobs.unit * unlabelled.astype(float),
         "confidence": _level(knobs, 0.9),
         "deviation": DKW(),
         "nominal_probabilities": counts[0] / counts[0].sum(),
@@ -272,9 +278,9 @@ def semi_supervised(knobs: Knobs) -> Mapping[str, Any]:
     points = sample(knobs)
     return {
         "nominal": points,
-        "unlabelled": points + 0.5,
-        "scores_nominal": scores[0],
-        "scores_unlabelled": scores[1],
+        "unlabelled": points + 0.5 * knobs.unit,
+        "scores_nominal": knobs.unit * scores[0],
+        "scores_unlabelled": knobs.unit * scores[1],
         "nominal_probabilities": p0,
         "novel_probabilities": p1,
         "unlabelled_probabilities": 0.7 * p0 + 0.3 * p1,

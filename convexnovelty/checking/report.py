@@ -132,8 +132,11 @@ class Report:
         """Write the report as JSON; the file appears whole or not at all."""
         target = Path(path)
         partial = target.with_name(f".{target.name}.partial")
-        partial.write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        partial.replace(target)
+        try:
+            partial.write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 def _folded(rows: Iterable[Row]) -> list[Row]:

@@ -9,6 +9,7 @@ its C is ``scale_penalty`` and its c is ``covariance_weight``. Scores :math:`s =
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -46,12 +47,43 @@ def _share(value: object, name: str) -> float:
 
 
 def _machine(given: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float) -> Machine:
-    return Machine(
+    machine = Machine(
         KernelFamily.of(given),
         _share(outlier_fraction, "outlier_fraction"),
         nonnegative(scale_penalty, "scale_penalty"),
         nonnegative(covariance_weight, "covariance_weight"),
     )
+    _price(machine)(machine.penalty, "scale_penalty")
+    return machine
+
+
+def _price(machine: Machine) -> Callable[[object, str], float]:
+    """The check of a price of the largest score: the lengths that weights are told by must be seen beside it.
+
+    The price is a part of the objective that no weight changes, once all scores are alike. A solver knows the objective
+    to ten digits, and below some of them nothing of the rest is left.
+    """
+
+    def check(value: object, name: str) -> float:
+        price = nonnegative(value, name, squared=True)
+        if price > DEAREST and price > (most := DEAREST * max(1.0, _constant_cost(machine))):
+            raise InputError(
+                f"{name}: {price:.6g} was found, beside which the weights' own costs are below what a solver resolves; give "
+                f"at most {most:.3g} (where the largest score has come down to 1, a higher price changes nothing)"
+            )
+        return price
+
+    return check
+
+
+def _constant_cost(machine: Machine) -> float:
+    """The cost of a constant score of one, or of the plane of the sample's mean where few features hold no constant."""
+    q = float(machine.constant_cost)
+    gram = machine.family.gram(machine.uniform)
+    least = float(gram.sum(axis=1).min())
+    if least > 0 and (other := float(gram.sum()) / least**2) < FAR * q:
+        return other
+    return q
 
 
 def _reading(family: KernelFamily, normal: Array, nu: float, **letters: Any) -> Reading:
@@ -88,6 +120,8 @@ def _solution(machine: Machine, inner: Inner, weights: Array, how: str, iteratio
 
 # Beyond this ratio of mean squared lengths the pair steps, on the sum of the Gram matrices, see the largest kernel alone.
 ALIKE = 1e6
+# The dearest price of the largest score, beside the cost of a constant score.
+DEAREST = 1e5
 # A constant score that costs so many times more than another feasible one is none that the features hold.
 FAR = 1e-3
 
@@ -104,28 +138,22 @@ class _Units:
     @classmethod
     def of(cls, machine: Machine) -> _Units:
         """The constant score t costs t^2 q/2 - (1 - C) t with q = 1'K^{-1}1, whose minimiser over t >= 1 tells sizes."""
-        f, q, C = machine.family.unit, machine.constant_cost, machine.penalty
-        # Few features hold no constant score, whose cost then is that of the ridge alone: the plane of the sample's mean,
-        # made long enough, tells the size there.
-        gram = machine.family.gram(machine.uniform)
-        least = float(gram.sum(axis=1).min())
-        if least > 0 and (other := float(gram.sum()) / least**2) < FAR * q:
-            q = other
+        f, q, C = machine.family.unit, _constant_cost(machine), machine.penalty
         score = max(1.0, (1 - C) / q)
         objective = score**2 * q + score * max(1.0, C)
         return cls(f, score, max(1.0, C, objective if score == 1 else 1.0), objective)
 
 
-def _numbers(nu: Any, C: Any, c: Any = 0.0) -> dict[str, Tunable]:
+def _numbers(machine: Machine, C: Any, c: Any = 0.0) -> dict[str, Tunable]:
     """What can be changed in a compiled program.
 
     Without a price the largest score is no part of the program, nor the mean score without a covariance: they could be
     anything, and interior-point methods lose digits on what may be anything.
     """
-    found = {"outlier_fraction": Tunable("outlier_fraction", nu, _share)}
-    for name, value in (("scale_penalty", C), ("covariance_weight", c)):
+    found = {"outlier_fraction": Tunable("outlier_fraction", machine.nu, _share)}
+    for name, value, check in (("scale_penalty", C, _price(machine)), ("covariance_weight", c, nonnegative)):
         if nonnegative(value, name, squared=True) > 0:
-            found[name] = Tunable(name, value, nonnegative)
+            found[name] = Tunable(name, value, check)
     return found
 
 
@@ -242,7 +270,7 @@ def _sizes(family: KernelFamily) -> list[float]:
 
 def _socp(machine: Machine, weigh: Any) -> Formulation:
     """The program in scores; ``weigh`` poses the sum of |c_k|^2 / mu_k and says how the weights are read."""
-    numbers = _numbers(machine.nu, machine.penalty, machine.weight)
+    numbers = _numbers(machine, machine.penalty, machine.weight)
     family, n, unit = machine.family, machine.family.n, _Units.of(machine)
     s = cp.Variable(n, name="s")
     cost, limits, letters = _limits(n, numbers, unit, s)
@@ -343,7 +371,7 @@ def _alphas(
 def qcqp(features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float) -> Formulation:
     """Without a covariance: the weights are the multipliers of the quadratic constraints."""
     machine = _machine(features_or_grams, outlier_fraction, scale_penalty, 0.0)
-    return _quadratic_dual(machine, _numbers(outlier_fraction, scale_penalty), covariance=False)
+    return _quadratic_dual(machine, _numbers(machine, scale_penalty), covariance=False)
 
 
 @METHOD.node(
@@ -360,7 +388,7 @@ def qcqp_covariance(
     if nonnegative(covariance_weight, "covariance_weight") == 0:
         raise InputError("covariance_weight: 0 was found, for which the program is 'qcqp'; give a number above zero")
     machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
-    return _quadratic_dual(machine, _numbers(outlier_fraction, scale_penalty), covariance=True)
+    return _quadratic_dual(machine, _numbers(machine, scale_penalty), covariance=True)
 
 
 def _quadratic_dual(machine: Machine, numbers: dict[str, Tunable], *, covariance: bool) -> Formulation:
@@ -413,7 +441,7 @@ def modified_primal(
     machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
     if (refusal := _several(machine.family)) is not None:
         raise InputError(f"features_or_grams: {refusal}; use the program 'socp'")
-    numbers = _numbers(machine.nu, machine.penalty, machine.weight)
+    numbers = _numbers(machine, machine.penalty, machine.weight)
     family, n, unit = machine.family, machine.family.n, _Units.of(machine)
     rows = family.factors[0] / unit.feature
     w = cp.Variable(rows.shape[1], name="w")
@@ -442,7 +470,7 @@ def single_kernel(
     machine = _machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
     if (refusal := _several(machine.family)) is not None:
         raise InputError(f"features_or_grams: {refusal}; use the program 'qcqp'")
-    numbers = _numbers(outlier_fraction, scale_penalty)
+    numbers = _numbers(machine, scale_penalty)
     family, unit = machine.family, _Units.of(machine)
     v, quantities, held, gain = _alphas(machine, numbers, unit)
     gram = machine.metric_gram(np.ones(1)) * (unit.multiplier**2 / unit.objective)

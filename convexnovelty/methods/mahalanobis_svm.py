@@ -20,6 +20,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms import woodbury
 from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
 from convexnovelty.algorithms.smo import smo
+from convexnovelty.cones import svec_map
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -28,7 +29,7 @@ from convexnovelty.metrics import Sample, Whitened, whitened
 from convexnovelty.modelling import gram_form, quantile_interval, slack_bound
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace
-from convexnovelty.uncertainty import Adversary, CovarianceSet, attainment, worst_deviation
+from convexnovelty.uncertainty import Adversary, CovarianceSet, attainment, membership_of, worst_deviation
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
 from convexnovelty.validation import Array, choice, fraction
@@ -51,6 +52,8 @@ INVERTIBLE = 1e-7
 # scaled as a whole only, so that nothing of the smallest of its entries is left in rounding.
 LARGEST_MEMBER = 12
 WIDEST_MEMBER = 1e3
+# Squared lengths of the points in the shape of the set alone, from which Woodbury's identity subtracts nearly all.
+SMALLEST_SHAPE = 1e10
 
 
 # -- what several nodes share ------------------------------------------------------------------------------------------
@@ -147,7 +150,14 @@ def _shape(sample: Sample) -> Whitened | str:
     deviations = np.sqrt(np.maximum(np.diag(delta), 0.0))
     if not (deviations > 0).all() or np.linalg.eigvalsh(delta / deviations / deviations[:, None])[0] <= 1e-10:
         return f"what {sample.recipe!r} adds to the covariance is not positive definite"
-    return whitened(sample.points, delta)
+    found = whitened(sample.points, delta)
+    beside = sample.weight * found.features.unit**2
+    if beside > SMALLEST_SHAPE:
+        return (
+            f"the covariance is {beside:.1e} times what {sample.recipe!r} adds to it, so that Woodbury's identity around the "
+            "latter keeps too few digits"
+        )
+    return found
 
 
 def _no_shape(sample: Sample) -> str | None:
@@ -345,21 +355,25 @@ def robust_dual(
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     posed, n, p = sample.posed(), features.n, features.dimension
     alpha = cp.Variable(n, nonneg=True, name="alpha")
-    z, S = cp.Variable(p, name="z"), cp.Variable((p, p), symmetric=True, name="S")
+    z = cp.Variable(p, name="z")
     upper = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
-    members = sample.centred.membership(posed.covariance(S))
+    # The membership as arrays in a scale of its own: in the units of the data a radius of 1e-16 is below every tolerance.
+    member, held = membership_of(sample.centred).multiple(1.0)
+    back = np.linalg.inv(posed.inverse)
+    S = back.T @ cp.reshape(svec_map(p) @ member, (p, p), order="F") @ back
+    S = (S + S.T) / 2
     tie = z == posed.rows.T @ alpha
 
     def read(values: Any) -> Reading:
         # The multiplier of z = X alpha is w itself, which S^-1 X alpha would give with the errors of both.
         w = -np.asarray(posed.w.axes) @ np.asarray(tie.dual_value)
         deviation = float(np.sqrt(max(w @ (sample.points.T @ values["alpha"]), 0.0)))
-        return _reading(sample, w, nu.value, deviation, w=w, S=posed.covariance(S.value))
+        return _reading(sample, w, nu.value, deviation, w=w, S=posed.covariance(np.asarray(S.value)))
 
     return Formulation(
         cp.Problem(
             cp.Minimize(cp.matrix_frac(z, S) / 2),
-            [tie, alpha <= upper, cp.sum(alpha) == 1, *(members if isinstance(members, (list, tuple)) else [members])],
+            [tie, alpha <= upper, cp.sum(alpha) == 1, *held],
         ),
         {"alpha": Quantity(alpha)},
         objective_unit=posed.unit**2,

@@ -20,7 +20,7 @@ from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes, devi
 from convexnovelty.algorithms.kernel_ridge import DENSE, RidgeSolution
 from convexnovelty.algorithms.kernel_ridge import kernel_ridge as ridge_system
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InfeasibleError, InputError
+from convexnovelty.errors import InfeasibleError, InputError, SolverError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.frames import Frame
@@ -339,6 +339,8 @@ def _kappa_limit(moments: Moments, uncertainty: UncertaintySet | None, numbers: 
         return -float(problem.value) if problem.status == cp.OPTIMAL else 0.0
 
     low, high = 0.0, margin(0.0)
+    if problem.status != cp.OPTIMAL:
+        raise SolverError(f"confidence: the largest feasible one was not found (status {problem.status})", "failed")
     if high <= 1e-9:
         return 0.0
     for _ in range(60):

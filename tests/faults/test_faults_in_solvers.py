@@ -1,0 +1,198 @@
+"""Eight faults of a solver, put between CVXPY and the formulation: an answer is right, or there is none."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from cvxpy.reductions.solvers.solving_chain import SolvingChain
+
+import convexnovelty as cn
+from convexnovelty.errors import ConvexNoveltyError, SolveError, SolverError
+from convexnovelty.formulation import RESCALED, Formulation
+from convexnovelty.in_scale import InScale
+from convexnovelty.uncertainty import FrobeniusBall
+
+HONEST = SolvingChain.solve_via_data
+
+
+def _copy(raw, **changes):
+    fields = {name: getattr(raw, name) for name in ("x", "z", "s", "status", "obj_val", "solve_time", "iterations")}
+    return SimpleNamespace(**{**fields, **changes})
+
+
+def _exception(raw):
+    raise RuntimeError("licence has expired")
+
+
+def _junk(raw):
+    return np.ones(len(raw.z))
+
+
+# Clarabel's own words for its statuses; what the solver found is passed on with one thing wrong.
+FAULTS = {
+    "inaccurate": lambda raw: _copy(raw, status="AlmostSolved"),
+    "infeasible": lambda raw: _copy(raw, status="PrimalInfeasible", z=_junk(raw)),
+    "unbounded": lambda raw: _copy(raw, status="DualInfeasible", x=-np.ones(len(raw.x))),
+    "user limit": lambda raw: _copy(raw, status="MaxIterations"),
+    "no progress": lambda raw: _copy(raw, status="InsufficientProgress"),
+    "NaN in the point": lambda raw: _copy(raw, x=np.full(len(raw.x), np.nan), obj_val=np.nan),
+    "NaN in the multipliers": lambda raw: _copy(raw, z=np.full(len(raw.z), np.nan)),
+    "another point": lambda raw: _copy(raw, x=1.01 * np.asarray(raw.x)),
+    "exception": _exception,
+}
+
+
+@pytest.fixture
+def faulty(monkeypatch):
+    """A function that makes some of Clarabel's calls fail in a given way."""
+
+    def plant(fault, calls):
+        count = iter(range(10**6))
+
+        def solve(self, problem, data, *positional, **named):
+            raw = HONEST(self, problem, data, *positional, **named)
+            return FAULTS[fault](raw) if hasattr(raw, "obj_val") and next(count) in calls else raw
+
+        monkeypatch.setattr(SolvingChain, "solve_via_data", solve)
+        own = InScale.solve
+        monkeypatch.setattr(
+            InScale,
+            "solve",
+            lambda self, given: FAULTS[fault](own(self, given)) if len(calls) > 1 else own(self, given),
+        )
+
+    return plant
+
+
+def _machine():
+    moments = cn.Moments([3.0, -2.0, 1.0], np.array([[1.0, 0.2, 0.0], [0.2, 0.5, -0.1], [0.0, -0.1, 0.3]]))
+    return cn.single_class_mpm(moments, 0.7, FrobeniusBall(0.2))
+
+
+RIGHT = cn.methods.single_class_mpm.closed_form(
+    cn.Moments([3.0, -2.0, 1.0], np.array([[1.0, 0.2, 0.0], [0.2, 0.5, -0.1], [0.0, -0.1, 0.3]])),
+    0.7,
+    FrobeniusBall(0.2),
+).objective
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_one_fault_is_followed_by_an_attempt_that_is_recorded(fault, faulty):
+    faulty(fault, {0})
+    solution = _machine().solve()
+    assert solution.objective == pytest.approx(RIGHT, rel=1e-7)
+    first, *_, last = solution.attempts
+    assert first.remark and not last.remark
+    assert last.status == "optimal"
+    assert len(solution.attempts) == 2
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_every_call_of_clarabel_ends_with_the_second_solver_or_an_error(fault, faulty):
+    faulty(fault, range(10**6))
+    try:
+        solution = _machine().solve()
+    except SolveError as error:
+        assert "CLARABEL" in str(error)
+    else:
+        assert solution.solver != "CLARABEL"
+        assert solution.objective == pytest.approx(RIGHT, rel=1e-5)
+    with pytest.raises(SolveError, match="CLARABEL"):
+        _machine().solve("CLARABEL")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_no_fault_reaches_an_estimator_or_passes_a_check(fault, faulty):
+    X = np.random.default_rng(0).standard_normal((30, 3)) + 3.0
+    right = cn.estimators.MahalanobisSVM(0.2, kernel="linear", solver="CLARABEL").fit(X).score_samples(X)
+    faulty(fault, {0})
+    fitted = cn.estimators.MahalanobisSVM(0.2, kernel="linear", solver="CLARABEL").fit(X)
+    np.testing.assert_allclose(fitted.score_samples(X), right, rtol=1e-6)
+    faulty(fault, range(10**6))
+    with pytest.raises(ConvexNoveltyError):
+        cn.estimators.MahalanobisSVM(0.2, kernel="linear", solver="CLARABEL").fit(X)
+    report = cn.check(cn.one_class_svm(cn.LinearFeatures(np.arange(1.0, 5.0)[:, None]), 0.5), solver="CLARABEL")
+    assert not report.passed
+
+
+def test_the_value_is_that_of_the_point_whatever_the_solver_reports(monkeypatch):
+    def boast(self, *positional, **named):
+        raw = HONEST(self, *positional, **named)
+        return _copy(raw, obj_val=raw.obj_val - 1.0)
+
+    monkeypatch.setattr(SolvingChain, "solve_via_data", boast)
+    assert _machine().solve().objective == pytest.approx(RIGHT, rel=1e-7)
+
+
+def test_a_limit_on_time_is_an_error_and_no_answer():
+    with pytest.raises(SolverError, match="user_limit"):
+        _machine().solve("CLARABEL", time_limit=1e-12)
+
+
+def test_a_crash_of_a_problem_that_is_checked_is_its_failed_row(tmp_path):
+    """A solver that kills its process takes the user's own with it; ``check FOLDER`` gives each problem its own."""
+    from convexnovelty.checking.problems import check_problems
+
+    (tmp_path / "crash.py").write_text("import os\nos.abort()\n")
+    report = check_problems(tmp_path)
+    assert not report.passed
+    assert "ended with code -6" in report.rows[0].reason
+    assert os.getpid() > 0
+
+
+def test_the_attempt_in_another_scale_mends_what_no_tolerance_does():
+    """Coefficients of 1e-16 beside ones of size one: every tolerance is met by points that are no optimum."""
+    x = cp.Variable(3)
+    small = np.diag([1e-16, 2e-16, 3e-16])
+    problem = cp.Problem(
+        cp.Minimize(cp.quad_form(1e8 * x, cp.psd_wrap(small)) + 1e-17 * cp.sum_squares(1e8 * x)), [cp.sum(x) == 1]
+    )
+    weights = 1 / (np.array([1.0, 2.0, 3.0]) + 0.1)
+    solution = Formulation(problem, {"x": x}).solve()
+    np.testing.assert_allclose(solution.values["x"], weights / weights.sum(), rtol=1e-4)
+    assert solution.objective == pytest.approx(1 / weights.sum(), rel=1e-6)
+    assert not solution.attempts[-1].remark
+
+
+def test_residuals_in_scale_see_a_point_that_absolute_tolerances_pass():
+    """The sum of x is one in units of 1e-9: x = 0 violates it by 1e-9 only, and by everything in scale."""
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [1e-9 * cp.sum(x) == 1e-9])
+    from convexnovelty.conic import ConicProgram
+
+    program = ConicProgram.from_problem(problem)
+    zero, none = np.zeros(program.c.size), np.zeros(program.b.size)
+    s = program.cones.projected(program.b)
+    assert program.residuals(zero, none, s).worst < 1e-8
+    assert InScale(program).residuals(zero, none).worst > 0.1
+    solution = Formulation(problem, {"x": x}).solve()
+    np.testing.assert_allclose(solution.values["x"], [0.5, 0.5], rtol=1e-6)
+
+
+def test_certificates_count_only_when_they_prove_something():
+    x = cp.Variable()
+    infeasible = InScale(_compiled(cp.Problem(cp.Minimize(x), [1e-8 * x >= 1e-8, 1e-8 * x <= 0])))
+    found = infeasible.solve({})
+    assert infeasible.proves_infeasible(found.z)
+    assert not infeasible.proves_infeasible(np.array([1.0, 2.0]))
+    unbounded = InScale(_compiled(cp.Problem(cp.Minimize(x), [x <= 1])))
+    found = unbounded.solve({})
+    assert unbounded.proves_unbounded(found.x)
+    assert not unbounded.proves_unbounded(-np.asarray(found.x))
+
+
+def _compiled(problem):
+    from convexnovelty.conic import ConicProgram
+
+    return ConicProgram.from_problem(problem)
+
+
+def test_the_plan_has_the_rescaled_attempt_before_the_second_solver():
+    plan = _machine()._plan(None)
+    solvers = [solver for solver, _ in plan]
+    place = next(k for k, (_, options) in enumerate(plan) if options.get(RESCALED))
+    assert place < next(k for k, solver in enumerate(solvers) if solver != "CLARABEL")
