@@ -20,6 +20,8 @@ from convexnovelty.formulation import Quantity
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import CovarianceSet, evaluate_deviation
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
+from convexnovelty.uncertainty.spectral_ball import SpectralBall
 from convexnovelty.validation import Array, integer, nonnegative
 
 __all__ = ["Posed", "Sample", "Whitened", "whitened"]
@@ -27,6 +29,8 @@ __all__ = ["Posed", "Sample", "Whitened", "whitened"]
 EPS = float(np.finfo(np.float64).eps)
 # Deviations below this share of the features' size are scaled as if they had it.
 FLOOR = 1e-7
+# Sets whose worst covariance is the nominal one plus r I.
+RIDGES = (FrobeniusBall, SpectralBall)
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,24 @@ def whitened(points: Array, covariance: Array) -> Whitened:
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     divisor = np.where(deviations > 0, deviations, 1.0)
     values, vectors = np.linalg.eigh(covariance / divisor / divisor[:, None])
+    return _in_axes(points, deviations, values, vectors)
+
+
+def whitened_by_factor(points: Array, factor: Array) -> Whitened:
+    r"""The same from a factor G of shape (k, p) with :math:`G'G` the covariance, which is never written out.
+
+    The entries of a covariance are known to rounding of the largest one, in which variances that are 1e-12 of it drown;
+    the factor knows them to rounding of their roots.
+    """
+    deviations = np.linalg.norm(factor, axis=0)
+    divisor = np.where(deviations > 0, deviations, 1.0)
+    _, sigma, axes = np.linalg.svd(factor / divisor, full_matrices=False)
+    return _in_axes(points, deviations, sigma[::-1] ** 2, axes[::-1].T)
+
+
+def _in_axes(points: Array, deviations: Array, values: Array, vectors: Array) -> Whitened:
+    """Points whitened along the axes of a covariance whose columns were scaled to variance one, least variance first."""
+    divisor = np.where(deviations > 0, deviations, 1.0)
     kept = values > values.size * EPS * max(float(values[-1]), 0.0)
     mean = points.mean(axis=0) / np.where(deviations > 0, deviations, float(np.abs(points).max()) or 1.0)
     outside = vectors[:, ~kept].T @ mean
@@ -163,6 +185,8 @@ class Sample:
     @property
     def radius(self) -> float | None:
         """The number r, where the worst covariance is the nominal one plus r I; else None."""
+        if self._ridge is not None:
+            return self._ridge
         if self.worst is None:
             return None
         added = self.worst - self.moments.covariance
@@ -176,7 +200,16 @@ class Sample:
             raise InputError(
                 f"uncertainty: {self.recipe!r} has no covariance that is worst for every direction; use the primal form"
             )
-        return whitened(self.points, self.worst)
+        r = self._ridge
+        if r is None:
+            return whitened(self.points, self.worst)
+        scatter = np.sqrt(self.weight) * (self.points - self.moments.mean)
+        return whitened_by_factor(self.points, np.vstack([scatter, np.sqrt(r) * np.eye(self.points.shape[1])]))
+
+    @property
+    def _ridge(self) -> float | None:
+        """The number r as it was given, where the worst covariance is the nominal one plus r I."""
+        return float(self.recipe.radius) if isinstance(self.recipe, RIDGES) else None
 
     def posed(self) -> Posed:
         """Principal axes where the set allows them (its cone is then sparse), and scales that make deviations one."""
