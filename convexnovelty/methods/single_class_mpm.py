@@ -313,7 +313,10 @@ def _reaches(multiplier: float, zeta: float) -> bool:
 
 def _direction(moments: Moments, covariance: Array) -> tuple[Array, bool]:
     """C^{-1} m on the range of C; or, where the mean leaves that range, a direction without variance and True."""
-    mean, worst = moments.mean, Moments(moments.mean, covariance)
+    mean = moments.mean
+    # The nominal covariance keeps its own factor: its entries know variances to rounding of the largest one only.
+    nominal = np.array_equal(covariance, moments.covariance)
+    worst = moments if nominal else Moments(mean, covariance)
     outside = worst.null_direction(mean)
     return (worst.solve(mean), False) if outside is None else (outside, True)
 

@@ -76,7 +76,9 @@ def test_one_fitted_estimator_from_eight_threads(restless):
         model = fits.fitted(name)
         alone = model.decision_function(X)
         with ThreadPoolExecutor(8) as threads:
-            assert all(np.array_equal(alone, f) for f in threads.map(lambda _, m=model: m.decision_function(X), range(16)))
+            assert all(
+                np.array_equal(alone, f) for f in threads.map(lambda _, m=model: m.decision_function(X), range(16))
+            )
 
 
 @pytest.mark.parametrize("how", [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()])
@@ -98,7 +100,9 @@ def test_any_number_of_threads_gives_the_same_bits():
     """Two and one threads of BLAS, OpenMP and numba, in processes of their own."""
     found = []
     for count in ("1", "2"):
-        limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), count)
+        limits = dict.fromkeys(
+            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), count
+        )
         done = subprocess.run(
             [sys.executable, str(HERE / "fits.py")], env={**os.environ, **limits}, capture_output=True, check=True
         )

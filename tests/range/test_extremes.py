@@ -43,7 +43,9 @@ def test_single_class_mpm(radius, confidence):
     mean = np.array([1.0, 2.0, 2.0]) * (2 * kappa + 1) * np.sqrt(1 + radius)
     exact = float(1 / (mpmath.sqrt(_exact(mean, covariance, radius)) - kappa))
     moments, ball = cn.Moments(mean, covariance), FrobeniusBall(radius)
-    assert cn.methods.single_class_mpm.closed_form(moments, confidence, ball).objective == pytest.approx(exact, rel=1e-9)
+    assert cn.methods.single_class_mpm.closed_form(moments, confidence, ball).objective == pytest.approx(
+        exact, rel=1e-9
+    )
     assert cn.single_class_mpm(moments, confidence, ball).solve().objective == pytest.approx(exact, rel=1e-6)
 
 
@@ -79,7 +81,12 @@ def test_every_node_of_the_mahalanobis_machine(radius, spread):
         centred = rows - mpmath.ones(12, 1) * mean.T
         C = centred.T * centred / 12 + mpmath.mpf(radius) * mpmath.eye(3)
         exact = float((mean.T * mpmath.lu_solve(C, mean))[0] / 2)
-    arguments = {"features": cn.LinearFeatures(X), "outlier_fraction": 1.0, "uncertainty": FrobeniusBall(radius), "ddof": 0}
+    arguments = {
+        "features": cn.LinearFeatures(X),
+        "outlier_fraction": 1.0,
+        "uncertainty": FrobeniusBall(radius),
+        "ddof": 0,
+    }
     owner, held = derivation.method("mahalanobis_svm"), []
     for node in owner.nodes.values():
         if node.refusal(arguments) is not None or node.name in BY_MEMBERSHIP:
@@ -91,6 +98,21 @@ def test_every_node_of_the_mahalanobis_machine(radius, spread):
         assert found == pytest.approx(exact, rel=1e-6), (node.name, radius)
         held.append(node.name)
     assert {"robust", "dual", "smo"} <= set(held)
+
+
+def test_moments_as_a_factor_keep_the_least_variances():
+    """Variances 1, 1e-6 and 1e-12 along axes that are not the coordinates', of which no matrix of doubles knows the last."""
+    rng = np.random.default_rng(5)
+    X = (rng.standard_normal((12, 3)) + 2.0) * [1.0, 1e-3, 1e-6] @ np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    with mpmath.workdps(DIGITS):
+        rows = mpmath.matrix(X.tolist())
+        mean = (mpmath.ones(1, 12) * rows / 12).T
+        centred = rows - mpmath.ones(12, 1) * mean.T
+        zeta = mpmath.sqrt((mean.T * mpmath.lu_solve(centred.T * centred / 12, mean))[0])
+    exact = float(1 / (zeta - tails.Chebyshev().kappa(0.3)))
+    moments = cn.Moments.estimate(X, representation="low_rank")
+    assert cn.methods.single_class_mpm.closed_form(moments, 0.3).objective == pytest.approx(exact, rel=1e-6)
+    assert cn.single_class_mpm(moments, 0.3).solve().objective == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", [name for name in derivation.methods() if name in families()])
