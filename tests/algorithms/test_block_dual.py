@@ -353,3 +353,12 @@ def test_bad_points_are_named():
         decision(line4, linear(), np.ones(4), np.ones((3, 2)))
     with pytest.raises(InputError, match="not symmetric"):
         solve_dual([[1.0, 0.5], [0.2, 1.0]], precomputed(), outlier_fraction=0.5)
+
+
+def test_sums_of_kernels_in_chunks_are_the_product(monkeypatch):
+    """More rows than fit into one chunk, and more than there are columns: sums of exp(-gamma |x - z|_1) by hand."""
+    rng = np.random.default_rng(3)
+    X, Z, weights = rng.standard_normal((3, 2)), rng.standard_normal((11, 2)), rng.standard_normal(3)
+    monkeypatch.setattr(gram, "BLOCK", 6)  # two rows a chunk
+    expected = np.exp(-0.7 * cdist(Z, X, "cityblock")) @ weights
+    assert gram.weighted_kernels(X, laplacian(0.7), weights, Z, 1) == pytest.approx(expected, rel=1e-13)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, OneClassSVM
 
+from convexnovelty.algorithms.box import Box
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.errors import IndefiniteError, InputError, SolverError, UnboundedError
 
@@ -339,3 +340,11 @@ def test_without_a_place_for_the_cache_the_answer_is_the_same(tmp_path):
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(run.stdout) == pytest.approx(0.25)
     assert "NUMBA_CACHE_DIR" in run.stderr
+
+
+def test_movable_coordinates_are_the_free_ones_and_those_that_would_leave_their_bound():
+    """At rho = 1, tolerance 1/4: a lower bound is left below 3/4, an upper one above 5/4, a fixed coordinate never."""
+    box = Box(np.zeros(7), np.array([1.0, 1, 1, 1, 1, 1, 0]), 1.0, np.ones(7))
+    b = np.array([0.5, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0])
+    gradient = np.array([1.0, 0.5, 1.125, 1.5, 1.5, 1.125, 0.0])
+    assert box.movable(b, gradient, 1.0, 0.25).tolist() == [0, 1, 4]

@@ -8,9 +8,11 @@ import cvxpy as cp
 import mpmath
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 
 import convexnovelty as cn
+from convexnovelty.checking import enclosure
 from convexnovelty.checking.balls import Ball, in_cones, is_positive_semidefinite, product, solution_of
 from convexnovelty.checking.certificate import certify, certify_program, proves_infeasible, proves_unbounded
 from convexnovelty.checking.enclosure import Enclosure, dual_bound, enclose, primal_bound
@@ -257,3 +259,42 @@ def test_integers_are_refused():
     features = cn.LinearFeatures(np.array([[0.5], [2.0], [4.0]]))
     with pytest.raises(InputError, match="integer variables"):
         certify(cn.exact_outliers(features, outliers=1))
+
+
+def test_blends_lie_on_the_segment_between_the_two_points():
+    rng = np.random.default_rng(5)
+    none = np.zeros(3, dtype=bool)
+    near, far = (enclosure._Candidate(rng.standard_normal(4), rng.standard_normal(3), none, none) for _ in range(2))
+    shares = []
+    for blend in enclosure._blends([near, far]):
+        for point, start, end in ((blend.x, near.x, far.x), (blend.z, near.z, far.z)):
+            share = (point - start) @ (end - start) / ((end - start) @ (end - start))
+            assert 0.0 < share < 1.0
+            assert point == pytest.approx((1 - share) * start + share * end, abs=1e-14)
+            shares.append(share)
+    assert len(shares) == 2 * len(enclosure.BLENDS) and min(shares) < 1e-5
+
+
+@pytest.mark.parametrize("order", [4, 9, 24])
+def test_a_solution_that_is_proved_holds_the_exact_one_however_bad_the_matrix(order):
+    """Pascal's matrices are integer with determinant one; that of order 24 has a condition of 1e26."""
+    matrix, right = scipy.linalg.pascal(order).astype(float), np.eye(order)[0]
+    found = solution_of(matrix, Ball.exact(right))
+    exact = [int(value) for value in scipy.linalg.invpascal(order, exact=True)[:, 0]]
+    if order < 10:
+        assert found is not None
+    if found is not None:
+        assert all(abs(Fraction(m) - e) <= Fraction(r) for m, r, e in zip(found.mid, found.rad, exact, strict=True))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_numbers_are_moved_by_no_more_than_is_said(unit):
+    """Relative to the largest number of the row or the column, whatever the units of the rows."""
+    x = cp.Variable(2)
+    rows = unit * np.array([[1.0, 2.0], [-1.0, 0.5], [0.3, -1.0]])
+    program = ConicProgram.from_problem(cp.Problem(cp.Minimize(x[0] + 2 * x[1]), [rows @ x <= unit, x >= -3]))
+    moved, _, move = enclosure._moved(program, 1e-6)
+    A, slack = abs(program.A.toarray()), 1.0 + 1e-9  # the differences themselves are rounded
+    assert np.all(np.abs(moved.b - program.b) <= slack * move * np.maximum(A.max(axis=1), np.abs(program.b)))
+    assert np.all(np.abs(moved.c - program.c) <= slack * move * np.maximum(A.max(axis=0), np.abs(program.c)))
+    assert 1e-6 <= move < 1e-5

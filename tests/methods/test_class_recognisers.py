@@ -174,3 +174,9 @@ def test_laws_of_the_region(rng):
     flat = ClassRegions(np.array([0]), np.zeros((1, 3)), np.array([0.0]))
     assert flat.decision_values(Z) == pytest.approx(np.zeros(20))
     assert flat.contains(Z).all()
+
+
+def test_the_machine_of_one_class_stands_for_one_class_only():
+    features = LinearFeatures(np.array([[1.0], [2.0], [4.0]]))
+    assert module._several(features, ["a", "a", "a"]) is None
+    assert module._several(features, ["a", "b", "a"]) == "there are 2 classes"

@@ -799,3 +799,18 @@ def test_a_planted_fault_turns_the_checker_red(monkeypatch, fault):
         monkeypatch.setattr(module, "smo", lambda Q, p, **more: right(1.01 * np.asarray(Q), p, **more))
     instance = next(i for i in module.METHOD.instances() if i.name == name)
     assert not cn.check(instance).passed
+
+
+def test_the_order_of_the_points_does_not_matter_to_the_machine_of_scikit_learn():
+    """Its offset is the best of the kinks, each of which belongs to one point: any of them may be the last one."""
+    X, moments = classes(n=5, p=2, distance=1.5, seed=2)
+    found = [module.cost_sensitive_svm(np.roll(X, k, axis=0), moments, 0.3, 1.0).objective for k in range(5)]
+    assert found == pytest.approx(
+        [module.moment_classifier(X, moments, 0.3, mean_penalty=1.0).solve().objective] * 5, rel=1e-5
+    )
+
+
+def test_cutting_planes_stop_when_their_bounds_meet():
+    X, moments = classes(n=6, p=2, seed=1)
+    solution = module.semi_infinite(X, moments, 0.5)
+    assert solution.iterations < 100 < 300  # the limit of rounds, at which nothing would be known of the gap

@@ -512,3 +512,10 @@ def test_the_file_declares_what_it_must() -> None:
     derivation.method("novelty_proportion").validate()
     kinds = {node.kind for node in METHOD.nodes.values()}
     assert {"formulation", "closed form", "algorithm"} <= kinds
+
+
+def test_a_value_that_neither_distribution_has_changes_nothing():
+    """The least ratio of (1/4, 3/4) over (1/2, 1/2) is 1/2, with or without a third value of probability zero."""
+    for extra in ([], [0.0]):
+        found = module.decomposition([0.5, 0.5, *extra], [0.25, 0.75, *extra]).solve()
+        assert found.objective == pytest.approx(0.5, abs=1e-8)

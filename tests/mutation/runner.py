@@ -131,7 +131,8 @@ def child(tree: Path, chosen: Chosen, files: list[str], cache: Path, out: Path) 
 class Worker:
     """One copy of the project and what is run in it."""
 
-    def __init__(self, work: Path, number: int, selection: Any) -> None:
+    def __init__(self, work: Path, number: int, selection: Any, named: list[str]) -> None:
+        self.named = named  # test files to be run instead of those that are chosen
         self.tree, self.selection = work / f"worker{number}" / "main", selection
         self.cache, self.fresh = work / f"worker{number}" / "numba", work / f"worker{number}" / "numba_fresh"
         self.out = work / f"worker{number}" / "out.json"
@@ -156,8 +157,9 @@ class Worker:
     def attempt(self, mutant: Mutant, cache: Path, wide: bool, without: set[str]) -> dict[str, Any]:
         """Run tests in a fork within limits."""
         count, seconds = WIDE if wide else NEAR
-        first = self.selection.tests(mutant)
-        files = self.selection.files(mutant)[:count]
+        first, files = self.selection.tests(mutant), self.selection.files(mutant)[:count]
+        if self.named:
+            first, files = [], [(file, name) for file, _, name in (each.partition("::") for each in self.named)]
         read = list(dict.fromkeys([*(file for file, _ in files), *(name.split("::")[0] for name in first)]))
         limit = seconds + SLACK + (60.0 if cache is self.fresh else 0.0)
         self.out.unlink(missing_ok=True)
@@ -216,22 +218,31 @@ class Worker:
             os.utime(place, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def work_through(work: Path, number: int, selection: Any, queue: Any, results: Any, wide: bool) -> None:
+def work_through(
+    work: Path, number: int, selection: Any, queue: Any, results: Any, wide: bool, named: list[str]
+) -> None:
     """A worker's life: take a mutant, report on it."""
-    worker = Worker(work, number, selection)
+    worker = Worker(work, number, selection, named)
     for mutant, without in iter(queue.get, None):
         try:
             said = worker.run(mutant, wide, without)
         except Exception as error:
             said = {"outcome": "error", "by": repr(error), "passed": [], "seconds": 0.0}
-        results.put((mutant, {**said, "stage": "wide" if wide else "near"}))
+        results.put((mutant, {**said, "stage": "named" if named else "wide" if wide else "near"}))
     results.put(None)
 
 
 def run_all(
-    work: Path, mutants: list[tuple[Mutant, set[str]]], selection: Any, jobs: int, wide: bool, note: Any
+    work: Path,
+    mutants: list[tuple[Mutant, set[str]]],
+    selection: Any,
+    jobs: int,
+    wide: bool,
+    note: Any,
+    named: list[str] | None = None,
 ) -> None:
     """All mutants in turn by several workers; ``note`` hears of each outcome."""
+    first = 10 if named else 0  # another run may be under way in the copies of the usual workers
     context = multiprocessing.get_context("fork")
     queue, results = context.Queue(), context.Queue()
     for mutant in mutants:
@@ -239,8 +250,8 @@ def run_all(
     for _ in range(jobs):
         queue.put(None)
     workers = [
-        context.Process(target=work_through, args=(work, number, selection, queue, results, wide))
-        for number in range(jobs)
+        context.Process(target=work_through, args=(work, number, selection, queue, results, wide, named or []))
+        for number in range(first, first + jobs)
     ]
     for process in workers:
         process.start()

@@ -360,3 +360,20 @@ def test_what_cannot_be_calibrated_says_so():
         sets.calibrate(sets.NormBall(2, 1), X)
     with pytest.raises(InputError, match="confidence"):
         sets.calibrate(sets.FrobeniusBall(), X, 1.2)
+
+
+def test_coverage_of_a_set_without_a_gauge_is_membership():
+    """A mean four deviations away leaves the set of two numbers, the nominal one does not."""
+    X = np.random.default_rng(2).standard_normal((200, 2))
+    nominal = Moments.estimate(X)
+    recipe = sets.DelageYe(0.1, 1.5)
+    assert sets.coverage(recipe, nominal, X)
+    assert not sets.coverage(recipe, Moments(nominal.mean + 4.0, nominal.covariance), X)
+
+
+def test_a_distance_of_both_moments_has_half_of_the_error_for_each():
+    """Error 0.1 is 0.05 for the mean and 0.05 for the covariance, each with its own bound."""
+    X, R, p = np.random.default_rng(0).uniform(-1, 1, (500, 2)), 2.0, 2
+    mean, frobenius = sets.concentration_radii(R, 500, 0.95)
+    found = sets.calibrate(sets.GelbrichBall(), X, 0.9, law="concentration", support_radius=R)
+    assert found.radius == pytest.approx(math.sqrt(mean**2 + math.sqrt(p) * frobenius), rel=1e-12)

@@ -208,3 +208,16 @@ def test_a_worst_distribution_attains_its_own_robust_value():
                 reached = laws.value_of(uncertainty, member, a, 1.2)
                 size = laws.size_of(uncertainty, a)
                 assert reached == pytest.approx(laws.evaluate(uncertainty, a, kappa=1.2), abs=1e-6 * size), repr(recipe)
+
+
+def test_a_set_of_moments_is_shifted_by_a_pair():
+    part = sets.Product(sets.MeanEllipsoid(0.1), sets.FrobeniusBall(0.1))
+    with pytest.raises(InputError, match=r"shift: 1\.0 was found; give a pair"):
+        sets.MomentTranslation(part, 1.0)
+
+
+def test_a_width_of_zero_that_is_kept_is_no_ratio():
+    """The gauge of a box without width in one column: 2 over 1 where that column is met, infinite where it is not."""
+    box = sets.Box([0.0, 1.0]).centred(np.zeros(2))
+    assert box.gauge(np.array([0.0, 2.0])) == 2.0
+    assert box.gauge(np.array([1e-9, 2.0])) == np.inf

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -88,3 +90,20 @@ def test_a_set_that_declares_too_little_is_not_enrolled():
 
     with pytest.raises(EnrolmentError, match=r"Silent.*docstring.*exactness.*source"):
         sets.enrolled(Silent)
+
+
+def defaults(kind: type) -> dict[str, float]:
+    """The numbers that may be left out when a set is made."""
+    signature = inspect.signature(kind.__init__).parameters.values()
+    return {parameter.name: parameter.default for parameter in signature if isinstance(parameter.default, float)}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in sets.catalogue().values() if defaults(kind)])
+def test_numbers_that_are_left_out_make_a_set_with_an_inside(kind):
+    """What has no default is taken from an example; the rest must be admissible, and a radius or share not zero."""
+    example = kind.examples(3)[0]
+    signature = inspect.signature(kind.__init__).parameters.values()
+    needed = [p.name for p in signature if p.default is p.empty and p.name != "self"]
+    made = kind(**{name: getattr(example, name) for name in needed})
+    for name in defaults(kind).keys() & {"radius", "share"}:
+        assert getattr(made, name) > 0
