@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, OneClassSVM
 
+from convexnovelty.algorithms._pair_steps import _joint_step
 from convexnovelty.algorithms.box import Box
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.errors import IndefiniteError, InputError, SolverError, UnboundedError
@@ -348,3 +349,19 @@ def test_movable_coordinates_are_the_free_ones_and_those_that_would_leave_their_
     b = np.array([0.5, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0])
     gradient = np.array([1.0, 0.5, 1.125, 1.5, 1.5, 1.125, 0.0])
     assert box.movable(b, gradient, 1.0, 0.25).tolist() == [0, 1, 4]
+
+
+def test_a_joint_step_that_is_cut_ends_exactly_at_the_bound():
+    """Not beside it by a rounding: differences of sevenths and tenths are not exact. Steps in both directions."""
+    rng = np.random.default_rng(4)
+    ended = set()
+    for _ in range(200):
+        upper = rng.integers(1, 9, 2) / 7
+        b, lower, gradient = upper * rng.integers(1, 10, 2) / 10, np.zeros(2), 50 * rng.standard_normal(2)
+        before = b.sum()
+        assert _joint_step(np.eye(2), gradient, b, lower, upper, 0, 1, 0.0) == 1
+        assert b.sum() == pytest.approx(before, rel=1e-14)
+        ends = [(i, "lower") for i in range(2) if b[i] == 0.0] + [(i, "upper") for i in range(2) if b[i] == upper[i]]
+        assert ends and np.all((b >= 0) & (b <= upper))
+        ended.update(ends)
+    assert len(ended) == 4

@@ -184,3 +184,14 @@ def test_bad_outlier_fractions(nu):
         cn.negative_data(LinearFeatures([[1.0]]), [1], nu)
     with pytest.raises(InputError, match="form"):
         cn.negative_data(LinearFeatures([[1.0]]), [1], 0.5, form="neither")
+
+
+def test_points_on_their_margin_are_looked_at():
+    """A claim of its own, made where a multiplier lies strictly between its bounds."""
+    rng = np.random.default_rng(8)
+    points, labels = np.vstack([rng.normal(4, 1, (12, 2)), rng.normal(-4, 1, (3, 2))]), np.repeat([1, -1], [12, 3])
+    features = LinearFeatures(points)
+    solution = cn.negative_data(features, labels, 0.37).solve()
+    claims = module.nu_property(solution, features, labels, 0.37)
+    assert [claim.text.split()[0] for claim in claims] == ["outliers", "support", "points"]
+    assert all(claim.gap <= claim.tolerance for claim in claims)
