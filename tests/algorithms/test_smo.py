@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, OneClassSVM
 
-from convexnovelty.algorithms._pair_steps import _joint_step
+from convexnovelty.algorithms._pair_steps import CONVERGED, _coordinates, _joint_step
 from convexnovelty.algorithms.box import Box
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.errors import IndefiniteError, InputError, SolverError, UnboundedError
@@ -365,3 +365,13 @@ def test_a_joint_step_that_is_cut_ends_exactly_at_the_bound():
         assert ends and np.all((b >= 0) & (b <= upper))
         ended.update(ends)
     assert len(ended) == 4
+
+
+def test_a_single_step_that_is_cut_ends_exactly_at_the_bound():
+    rng = np.random.default_rng(7)
+    for _ in range(100):
+        upper = rng.integers(1, 9, 3) / 7
+        b, gradient = upper * rng.integers(1, 10, 3) / 10, 50.0 * rng.choice([-1, 1], 3)
+        wanted = np.where(gradient > 0, 0.0, upper)  # the curvature is one, so that every coordinate is cut
+        assert _coordinates(np.eye(3), gradient, b, np.zeros(3), upper, 1e-9, 10) == (CONVERGED, 3)
+        assert b.tolist() == wanted.tolist()

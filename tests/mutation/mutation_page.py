@@ -31,17 +31,22 @@ def interval(killed: int, count: int) -> tuple[float, float]:
 
 
 def collected(work: Path, label: str) -> dict[str, Any]:
-    """What a run has found, the later outcome of a mutant over an earlier one; ``first`` is what it was at first."""
+    """What a run has found, the later outcome of a mutant over an earlier one.
+
+    ``first`` is the outcome before the tests were written whose names ``written.txt`` in the folder of the run lists.
+    """
     from mutants import EXCLUDED, OPERATORS, SEED
 
+    listed = work / "written.txt"
+    written = set(listed.read_text().split()) if listed.exists() else set()
     found: dict[str, dict[str, Any]] = {}
     for line in (work / f"{label}.jsonl").read_text().splitlines():
         entry = json.loads(line)
         for key in ("passed", "seconds"):
             entry.pop(key)
-        stage = entry.pop("stage")
-        earlier = found.get(entry["name"])
-        entry["first"] = entry["outcome"] if earlier is None or stage == "wide" else earlier["first"]
+        entry.pop("stage")
+        new = entry["by"].split("::")[-1].split("[")[0] in written
+        entry["first"] = "survived" if new else entry["outcome"]
         found[entry["name"]] = entry
     return {
         "seed": SEED,
