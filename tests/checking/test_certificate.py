@@ -322,3 +322,17 @@ def test_room_in_a_cone_is_the_way_to_its_boundary():
     cones = Cones(zero=1, nonnegative=2, second_order=(3, 3))
     values = np.array([7.0, 0.25, -1.0, 5.0, 3.0, 4.0, 5.0, 0.0, 3.0])
     assert enclosure.room_of(cones, values).tolist() == [np.inf, 0.25, 0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0]
+
+
+def test_a_quadratic_part_that_is_not_diagonal_is_enclosed():
+    """x'Px/2 - x_1 - x_2 with P = [[2, 1], [1, 2]] is least at (1/3, 1/3), with -1/3; and a rounded Gram matrix of rank one."""
+    P, x = np.array([[2.0, 1.0], [1.0, 2.0]]), cp.Variable(2)
+    program = ConicProgram.from_problem(cp.Problem(cp.Minimize(cp.quad_form(x, P) / 2 - cp.sum(x)), [x >= 0, x <= 1]))
+    found = enclose(program)
+    assert found.contains(-1 / 3) and found.width < 1e-7
+    b = np.array([0.1, 0.7, -0.3])
+    gram, y = np.outer(b, b) * 3.0, cp.Variable(3)
+    rank_one = cp.Problem(cp.Minimize(cp.quad_form(y, cp.psd_wrap(gram)) / 2 - y[0]), [y >= -1, y <= 1])
+    found = enclose(ConicProgram.from_problem(rank_one))
+    # y_1 = 1 costs most; the other two bring b'y to zero, so that the value is -1.
+    assert found.contains(-1.0, 1e-12) and found.width < 1e-6

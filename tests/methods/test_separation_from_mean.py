@@ -186,10 +186,12 @@ def test_bad_outlier_fractions(nu):
 
 @pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
 def test_the_theorem_is_claimed_in_any_units(unit):
-    """Three claims that hold, of a solution whose offset is of the order of the squared unit."""
+    """Three claims that hold, of a solution whose offset is of the order of the squared unit; none of the moved points."""
     points, others = sets(12, 5)
     features = LinearFeatures(unit * points)
     solution = cn.separation_from_mean(features, 0.3, others).solve()
     claims = module.nu_property(solution, features, 0.3, others)
     assert len(claims) == 3
     assert all(claim.gap <= claim.tolerance for claim in claims)
+    moved = module.moved_points(features, 0.3, others).solve()
+    assert module.nu_property(moved, features, 0.3, others) == []

@@ -96,9 +96,12 @@ def run(work: Path, options: argparse.Namespace) -> None:
     count = None if options.all else options.sample
     turns = zip_longest(*(by_folder[folder][:count] for folder in folders))
     mutants = [mutant for mutant in chain.from_iterable(turns) if mutant is not None]
+    named: dict[str, list[str]] = {}
     if options.again:
-        wanted = {name if name.startswith("convexnovelty/") else f"convexnovelty/{name}" for name in options.again}
-        mutants = [m for m in chain.from_iterable(by_folder.values()) if m.name in wanted]
+        for line in options.again.read_text().splitlines():
+            name, _, tests = line.partition(" | ")
+            named[name if name.startswith("convexnovelty/") else f"convexnovelty/{name}"] = tests.split(" ")
+        mutants = [m for m in chain.from_iterable(by_folder.values()) if m.name in named]
     elif options.wide:
         mutants = [
             m for m in mutants if done.get(m.name, {}).get("outcome") == "survived" and done[m.name]["stage"] != "wide"
@@ -114,8 +117,8 @@ def run(work: Path, options: argparse.Namespace) -> None:
         print(f"{said['outcome']:9} {said['seconds']:6.1f} s  {mutant.name}  {said['by']}", flush=True)
 
     passed = {m.name: set(done[m.name]["passed"]) if options.wide and m.name in done else set() for m in mutants}
-    pairs, jobs = [(m, passed[m.name]) for m in mutants], min(options.jobs, max(len(mutants), 1))
-    run_all(work, pairs, Selection(work / "map"), jobs, options.wide, note, options.tests)
+    tried = [(m, passed[m.name], named.get(m.name, [])) for m in mutants]
+    run_all(work, tried, Selection(work / "map"), min(options.jobs, max(len(mutants), 1)), options.wide, note)
 
 
 def verify(work: Path, label: str) -> None:
@@ -143,8 +146,12 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=100, help="mutants of each folder")
     parser.add_argument("--all", action="store_true", help="all mutants of each folder: days")
     parser.add_argument("--wide", action="store_true", help="run the dearer tests against those that survived")
-    parser.add_argument("--again", nargs="+", metavar="NAME", help="these mutants, whatever is known of them")
-    parser.add_argument("--tests", nargs="+", metavar="FILE", help="with --again: these test files")
+    parser.add_argument(
+        "--again",
+        type=Path,
+        metavar="FILE",
+        help="mutants to be tried again: NAME | TEST_FILE::PATTERN ..., one a line",
+    )
     parser.add_argument("--seconds", type=float, default=400.0, help="time limit of a test file of the map")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)

@@ -131,8 +131,7 @@ def child(tree: Path, chosen: Chosen, files: list[str], cache: Path, out: Path) 
 class Worker:
     """One copy of the project and what is run in it."""
 
-    def __init__(self, work: Path, number: int, selection: Any, named: list[str]) -> None:
-        self.named = named  # test files to be run instead of those that are chosen
+    def __init__(self, work: Path, number: int, selection: Any) -> None:
         self.tree, self.selection = work / f"worker{number}" / "main", selection
         self.cache, self.fresh = work / f"worker{number}" / "numba", work / f"worker{number}" / "numba_fresh"
         self.out = work / f"worker{number}" / "out.json"
@@ -154,12 +153,12 @@ class Worker:
         if count > 1:  # a lock that another thread holds is never released in a fork, and the child waits for ever
             raise RuntimeError(f"{count} threads run before the fork; read the library that starts them later")
 
-    def attempt(self, mutant: Mutant, cache: Path, wide: bool, without: set[str]) -> dict[str, Any]:
+    def attempt(self, mutant: Mutant, cache: Path, wide: bool, without: set[str], named: list[str]) -> dict[str, Any]:
         """Run tests in a fork within limits."""
         count, seconds = WIDE if wide else NEAR
         first, files = self.selection.tests(mutant), self.selection.files(mutant)[:count]
-        if self.named:
-            first, files = [], [(file, name) for file, _, name in (each.partition("::") for each in self.named)]
+        if named:
+            first, files = [], [(file, name) for file, _, name in (each.partition("::") for each in named)]
         read = list(dict.fromkeys([*(file for file, _ in files), *(name.split("::")[0] for name in first)]))
         limit = seconds + SLACK + (60.0 if cache is self.fresh else 0.0)
         self.out.unlink(missing_ok=True)
@@ -191,7 +190,7 @@ class Worker:
             outcome = "survived"
         return {"outcome": outcome, "by": said["killer"], "passed": said["passed"], "seconds": used}
 
-    def run(self, mutant: Mutant, wide: bool, without: set[str]) -> dict[str, Any]:
+    def run(self, mutant: Mutant, wide: bool, without: set[str], named: list[str]) -> dict[str, Any]:
         """The outcome for one mutant."""
         place = self.tree / mutant.file
         original, times = place.read_text(), place.stat()
@@ -212,20 +211,18 @@ class Worker:
             return {"outcome": "no program", "by": "", "passed": [], "seconds": 0.0}
         place.write_text(source)
         try:
-            return self.attempt(mutant, cache, wide, without)
+            return self.attempt(mutant, cache, wide, without, named)
         finally:
             place.write_text(original)
             os.utime(place, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def work_through(
-    work: Path, number: int, selection: Any, queue: Any, results: Any, wide: bool, named: list[str]
-) -> None:
+def work_through(work: Path, number: int, selection: Any, queue: Any, results: Any, wide: bool) -> None:
     """A worker's life: take a mutant, report on it."""
-    worker = Worker(work, number, selection, named)
-    for mutant, without in iter(queue.get, None):
+    worker = Worker(work, number, selection)
+    for mutant, without, named in iter(queue.get, None):
         try:
-            said = worker.run(mutant, wide, without)
+            said = worker.run(mutant, wide, without, named)
         except Exception as error:
             said = {"outcome": "error", "by": repr(error), "passed": [], "seconds": 0.0}
         results.put((mutant, {**said, "stage": "named" if named else "wide" if wide else "near"}))
@@ -233,16 +230,13 @@ def work_through(
 
 
 def run_all(
-    work: Path,
-    mutants: list[tuple[Mutant, set[str]]],
-    selection: Any,
-    jobs: int,
-    wide: bool,
-    note: Any,
-    named: list[str] | None = None,
+    work: Path, mutants: list[tuple[Mutant, set[str], list[str]]], selection: Any, jobs: int, wide: bool, note: Any
 ) -> None:
-    """All mutants in turn by several workers; ``note`` hears of each outcome."""
-    first = 10 if named else 0  # another run may be under way in the copies of the usual workers
+    """All mutants in turn by several workers; ``note`` hears of each outcome.
+
+    With each mutant come tests that have passed already, and tests to be run instead of those that are chosen.
+    """
+    first = 10 if any(named for _, _, named in mutants) else 0  # another run may be at work in the usual copies
     context = multiprocessing.get_context("fork")
     queue, results = context.Queue(), context.Queue()
     for mutant in mutants:
@@ -250,7 +244,7 @@ def run_all(
     for _ in range(jobs):
         queue.put(None)
     workers = [
-        context.Process(target=work_through, args=(work, number, selection, queue, results, wide, named or []))
+        context.Process(target=work_through, args=(work, number, selection, queue, results, wide))
         for number in range(first, first + jobs)
     ]
     for process in workers:

@@ -221,3 +221,10 @@ def test_a_width_of_zero_that_is_kept_is_no_ratio():
     box = sets.Box([0.0, 1.0]).centred(np.zeros(2))
     assert box.gauge(np.array([0.0, 2.0])) == 2.0
     assert box.gauge(np.array([1e-9, 2.0])) == np.inf
+
+
+def test_laws_around_a_point_are_that_point():
+    """A nominal covariance of zero leaves no other law at a finite divergence."""
+    ball = sets.KLBall(0.5).centred(Moments(np.array([1.0, -2.0]), np.zeros((2, 2))))
+    for mean, covariance in (ball.sample(np.random.default_rng(0)), ball.worst_member(np.ones(2), 1.5)):
+        assert mean.tolist() == [1.0, -2.0] and not covariance.any()
