@@ -19,7 +19,8 @@ from sklearn.svm import SVC, OneClassSVM
 import convexnovelty as cn
 from convexnovelty import datasets, kernels, tails
 from convexnovelty import uncertainty as sets
-from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError
+from convexnovelty.algorithms import cutting_planes as planes
+from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError
 from convexnovelty.factor_model import factor_model
 from convexnovelty.methods import moment_classifier as module
 from convexnovelty.whitened_kernels import whitened
@@ -815,3 +816,22 @@ def test_cutting_planes_stop_when_their_bounds_meet():
     X, moments = classes(n=6, p=2, seed=1)
     solution = module.semi_infinite(X, moments, 0.5)
     assert solution.iterations < 100 < 300  # the limit of rounds, at which nothing would be known of the gap
+
+
+def test_a_master_that_fails_at_the_end_leaves_the_best_point_so_far(monkeypatch):
+    """Its bounds are near enough by then (here anything is): the answer is a feasible point, so not below the optimum."""
+    X, moments = classes(n=6, p=2, seed=1)
+    recipe, solve, calls = sets.FrobeniusBall(0.5), planes._solve, []
+    whole = module.semi_infinite(X, moments, 0.5, recipe)
+
+    def tired(problem, profile):
+        calls.append(problem)
+        if len(calls) == whole.iterations:
+            raise SolverError("tired")
+        return solve(problem, profile)
+
+    monkeypatch.setattr(planes, "_solve", tired)
+    monkeypatch.setattr(planes, "SUFFICIENT", 1.0)
+    found = module.semi_infinite(X, moments, 0.5, recipe)
+    assert found.iterations == whole.iterations > 1
+    assert found.objective >= whole.objective * (1 - 1e-6)

@@ -195,3 +195,9 @@ def test_points_on_their_margin_are_looked_at():
     claims = module.nu_property(solution, features, labels, 0.37)
     assert [claim.text.split()[0] for claim in claims] == ["outliers", "support", "points"]
     assert all(claim.gap <= claim.tolerance for claim in claims)
+
+
+def test_the_machine_without_negative_data_stands_where_there_are_none():
+    features = LinearFeatures(np.array([[1.0], [2.0], [4.0]]))
+    assert module._no_negatives(features, [1, 1, 1]) is None
+    assert module._no_negatives(features, [1, -1, 1]) == "some points are labelled as novel"
