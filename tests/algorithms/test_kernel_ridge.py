@@ -6,7 +6,7 @@ import pytest
 from convexnovelty import kernels
 from convexnovelty.algorithms import gaussian_gram
 from convexnovelty.algorithms.gram import gram_of
-from convexnovelty.algorithms.kernel_ridge import kernel_ridge, low_rank_error, random_pivots
+from convexnovelty.algorithms.kernel_ridge import RidgeSolution, kernel_ridge, low_rank_error, random_pivots
 from convexnovelty.errors import IndefiniteError, InputError, SolverError
 from convexnovelty.estimators import SingleClassMPM
 from convexnovelty.features import KernelFeatures
@@ -184,3 +184,10 @@ def test_products_with_a_point_far_from_all_others():
     kernel = kernels.gaussian(gamma=0.1)
     v = np.random.default_rng(14).standard_normal(500)
     assert gram_of(X, kernel).product(v) == pytest.approx(kernel(X) @ v, rel=1e-9, abs=1e-12)
+
+
+def test_a_share_that_rounding_makes_negative_is_none():
+    """q'Ah is not negative; where it is zero its computed value may be. Then no positive kappa is feasible."""
+    none = RidgeSolution(np.zeros(1), np.zeros(1), 0.0, 2.0, 0.5, -1e-17, 0.0, kernels.linear(), 0, 0)
+    some = RidgeSolution(np.zeros(1), np.zeros(1), 0.0, 2.0, 0.5, 0.09, 0.0, kernels.linear(), 0, 0)
+    assert (none.zeta, some.zeta) == (0.0, pytest.approx(0.3))

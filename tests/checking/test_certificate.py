@@ -18,7 +18,7 @@ from convexnovelty.checking.balls import Ball, in_cones, is_positive_semidefinit
 from convexnovelty.checking.certificate import certify, certify_program, proves_infeasible, proves_unbounded
 from convexnovelty.checking.enclosure import Enclosure, dual_bound, enclose, primal_bound
 from convexnovelty.checking.mirror import Mirror
-from convexnovelty.checking.repair import repaired
+from convexnovelty.checking.repair import independent_rows, repaired
 from convexnovelty.cones import Cones, svec
 from convexnovelty.conic import ConicProgram
 from convexnovelty.errors import InputError
@@ -336,3 +336,11 @@ def test_a_quadratic_part_that_is_not_diagonal_is_enclosed():
     found = enclose(ConicProgram.from_problem(rank_one))
     # y_1 = 1 costs most; the other two bring b'y to zero, so that the value is -1.
     assert found.contains(-1.0, 1e-12) and found.width < 1e-6
+
+
+def test_rows_that_are_independent():
+    """None of none; the first ones always; of three multiples of two rows, two."""
+    assert independent_rows(sp.csr_array((0, 3)), 0).size == 0
+    rows = sp.csr_array(np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 1.0, 1.0]]))
+    assert independent_rows(rows, 0).size == 2
+    assert independent_rows(rows, 2).tolist() == [0, 1, 2]

@@ -42,9 +42,8 @@ LIBRARIES = (
 COPIED = ("convexnovelty", "tests", "docs", "problems", "benchmarks", "pyproject.toml", "README.md")
 NEAR = (3, 8.0)  # files and seconds of computing that a mutant is given at first
 WIDE = (9, 90.0)  # and in a second attempt, without the tests that have passed
-SLACK = (
-    40  # seconds beyond that after which a mutant counts as one that hangs; no test of the default run takes as long
-)
+# Seconds beyond that after which a mutant counts as one that hangs: the longest test takes one and a half minutes.
+SLACK = 120
 
 
 def spent() -> float:
@@ -155,7 +154,7 @@ class Worker:
 
     def attempt(self, mutant: Mutant, cache: Path, wide: bool, without: set[str], named: list[str]) -> dict[str, Any]:
         """Run tests in a fork within limits."""
-        count, seconds = WIDE if wide else NEAR
+        count, seconds = WIDE if wide or named else NEAR
         first, files = self.selection.tests(mutant), self.selection.files(mutant)[:count]
         if named:
             first, files = [], [(file, name) for file, _, name in (each.partition("::") for each in named)]
