@@ -558,3 +558,9 @@ def test_a_plane_that_is_a_little_off_is_found(monkeypatch):
     monkeypatch.setattr(module.Whitened, "normal", lambda self, alpha: right(self, alpha) * (1 + 1e-3 * np.arange(3)))
     report = cn.check(small())
     assert any("decision gap" in row.reason for row in report.rows if row.verdict == "fail")
+
+
+def test_the_minimax_machine_is_another_form_at_one_fraction_and_one_confidence_only():
+    assert module._no_moment_machine(1.0, 0.0) is None
+    for fraction, confidence in ((1.0, 0.5), (0.5, 0.0), (0.5, 0.5), (1.0, None)):
+        assert "for outlier_fraction = 1 only" in module._no_moment_machine(fraction, confidence)

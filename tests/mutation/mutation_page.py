@@ -50,6 +50,7 @@ def collected(work: Path, label: str) -> dict[str, Any]:
         found[entry["name"]] = entry
     return {
         "seed": SEED,
+        "commit": (work / "commit.txt").read_text().strip() if (work / "commit.txt").exists() else "",
         "operators": len(OPERATORS),
         "excluded": list(EXCLUDED),
         "population": json.loads((work / "population.json").read_text()),
@@ -85,7 +86,8 @@ def markdown(report: dict[str, Any], remarks: dict[str, dict[str, str]]) -> str:
         "A mutant is the library with one small slip: a plus that became a minus, a bound that moved by one, a condition that was",
         "turned round. A test that fails for it kills it; one that lives shows either that the slip changes nothing, or that a test is",
         f"missing. {sum(population.values()):,} mutants of the four packages can be made; a random sample of {len(mutants)} was tried, the",
-        f"first ones of an order that seed {report['seed']} decides, folder by folder. `python tests/mutation run --all` tries them all.",
+        f"first ones of an order that seed {report['seed']} decides, folder by folder, on the sources of commit {report['commit'] or '?'}.",
+        "`python tests/mutation run --all` tries them all: days of computing.",
         "",
         "| folder | mutants | sampled | killed | time-out | survived | no verdict | noticed at first | now | now, equivalent ones aside |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
