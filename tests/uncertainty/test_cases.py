@@ -228,3 +228,13 @@ def test_laws_around_a_point_are_that_point():
     ball = sets.KLBall(0.5).centred(Moments(np.array([1.0, -2.0]), np.zeros((2, 2))))
     for mean, covariance in (ball.sample(np.random.default_rng(0)), ball.worst_member(np.ones(2), 1.5)):
         assert mean.tolist() == [1.0, -2.0] and not covariance.any()
+
+
+def test_loadings_are_the_best_approximation_of_their_rank():
+    """By the singular values (Eckart and Young), for one factor, two, and as many as there are columns."""
+    nominal = laws.moments(4)
+    for factors in (1, 2, 4):
+        loadings = sets.FactorModel(factors).centred(nominal).loadings
+        U, values, V = np.linalg.svd(nominal.covariance)
+        assert loadings.shape == (factors, 4)
+        assert loadings.T @ loadings == pytest.approx((U[:, :factors] * values[:factors]) @ V[:factors], abs=1e-12)
