@@ -11,7 +11,7 @@ import pytest
 
 import convexnovelty as cn
 from convexnovelty import derivation, solvers
-from convexnovelty.checking import checker
+from convexnovelty.checking import checker, solver_list
 from convexnovelty.checking.checker import check_instance, claim_row, standard_of
 from convexnovelty.checking.report import Report, Row
 from convexnovelty.declare import Claim, Instance
@@ -254,3 +254,8 @@ def test_objective_gaps_of_the_catalogue_at_sizes_from_20_to_400(rng):
         problem = cn.single_class_mpm(moments, 0.8, FrobeniusBall(0.1))
         closed = cn.methods.single_class_mpm.closed_form(moments, 0.8, FrobeniusBall(0.1))
         assert problem.solve().objective == pytest.approx(closed.objective, rel=1e-7)
+
+
+def test_versions_are_those_of_the_packages_and_none_where_there_is_no_package():
+    assert solver_list._version("numpy") == np.__version__
+    assert solver_list._version("") == solver_list._version("no-such-package-of-a-solver") == ""

@@ -365,3 +365,10 @@ def test_columns_in_other_units_are_the_same_problem(uncertainty):
     assert closed.objective == pytest.approx(here.objective, rel=1e-7)
     np.testing.assert_allclose(there.values["a"] * units, here.values["a"], rtol=1e-4)
     np.testing.assert_allclose(closed.values["a"] * units, here.values["a"], rtol=1e-5)
+
+
+def test_the_plane_of_a_coordinate_that_never_varies_goes_through_its_scale():
+    """Means (1, 2), variances (1, 0): a = (0, 1/2) has a'm = 1 and no deviation, at every confidence."""
+    found = closed_form(cn.Moments(np.array([1.0, 2.0]), np.diag([1.0, 0.0])), 0.99)
+    assert found.objective == 0.0
+    assert found.region.normal / found.region.offset == pytest.approx([0.0, 0.5], abs=1e-12)

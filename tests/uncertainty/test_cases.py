@@ -238,3 +238,18 @@ def test_loadings_are_the_best_approximation_of_their_rank():
         U, values, V = np.linalg.svd(nominal.covariance)
         assert loadings.shape == (factors, 4)
         assert loadings.T @ loadings == pytest.approx((U[:, :factors] * values[:factors]) @ V[:factors], abs=1e-12)
+
+
+def test_what_is_kept_is_made_anew_for_other_numbers_only():
+    ball, made = sets.FrobeniusBall(0.5).centred(laws.moments(2)), []
+    for radius in (0.5, 0.5, 0.7, 0.7, 0.3, 0.3):
+        object.__setattr__(ball, "radius", radius)
+        assert ball.kept("radius", lambda: made.append(ball.radius) or ball.radius) == radius
+    assert made == [0.5, 0.7, 0.3]
+
+
+def test_a_divergence_of_zero_leaves_the_nominal_law_to_the_last_digits():
+    nominal = laws.moments(3)
+    mean, covariance = sets.KLBall(0.0).centred(nominal).worst_member(np.array([1.0, -2.0, 0.5]), 1.5)
+    assert mean == pytest.approx(nominal.mean, rel=1e-14)
+    assert covariance == pytest.approx(nominal.covariance, rel=1e-14)
