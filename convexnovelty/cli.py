@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -143,9 +144,14 @@ def _executor(jobs: int) -> Iterator[Executor | None]:
         yield pool
     except BaseException:
         # On Ctrl-C nobody waits for what is still running, and no process is left behind to finish it.
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()
+        # The pool's own thread stumbles over work that was cancelled before it broke, which is nothing to tell.
+        told, threading.excepthook = threading.excepthook, lambda _: None
+        try:
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.terminate()
+            pool.shutdown()
+        finally:
+            threading.excepthook = told
         raise
     pool.shutdown()
 

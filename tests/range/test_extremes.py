@@ -17,8 +17,7 @@ from convexnovelty.uncertainty import FrobeniusBall, MeanEllipsoid
 
 RADII = (1e-12, 1e-6, 1.0, 1e6, 1e12)
 DIGITS = 60
-# Nodes in which whole covariances are variables: a radius of 1e12 beside variances of one is a ray to their proof of
-# being bounded, which is an error. No other node may refuse.
+# Nodes in which whole covariances are variables, whose condition number a matrix inequality cannot resolve.
 BY_MEMBERSHIP = {"derived_counterpart", "robust_dual", "semi_infinite", "worst_distance"}
 
 
