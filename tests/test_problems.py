@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-import runpy
+import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import matplotlib
 
@@ -17,7 +17,10 @@ matplotlib.use("Agg")
 import pytest
 from matplotlib import pyplot
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs" / "_ext"))
+
 import convexnovelty as cn
+import worked
 from convexnovelty.checking.problems import problem_files
 from convexnovelty.declare import Reference
 
@@ -47,12 +50,18 @@ def _no_pictures_left():
     pyplot.close("all")
 
 
+@pytest.fixture(scope="session")
+def page_store(request: pytest.FixtureRequest) -> Path | None:
+    """Where pages are kept for the site; None where pytest keeps nothing."""
+    cache = getattr(request.config, "cache", None)
+    return None if cache is None else Path(cache.mkdir("problems"))
+
+
 @pytest.mark.parametrize("file", FILES, ids=name_of)
-def test_claims_hold(file: Path) -> None:
+def test_claims_hold(file: Path, tmp_path: Path, page_store: Path | None) -> None:
     began = time.process_time()
-    namespace: dict[str, Any] = runpy.run_path(str(file), run_name=f"worked_{file.stem}")
+    text, claims = worked.run_page(file, tmp_path, FOLDER)
     seconds = time.process_time() - began
-    claims = namespace["CLAIMS"]
     assert claims
     assert all(isinstance(claim, cn.Claim) for claim in claims)
     broken = [f"{c.text}: {c.computed} {c.relation} {c.reference} (gap {c.gap:.1e})" for c in claims if not c.holds]
@@ -63,9 +72,24 @@ def test_claims_hold(file: Path) -> None:
         assert claim.kind in get_args(Reference), claim.text
         assert claim.tolerance >= 0 and math.isfinite(claim.reference), claim.text
     assert not [text for text, count in Counter(claim.text for claim in claims).items() if count > 1]
-    drawn = [ax for number in pyplot.get_fignums() for ax in pyplot.figure(number).axes if ax.has_data()]
-    assert drawn, "a worked problem shows at least one picture"
+    assert list(tmp_path.glob("*.svg")), "a worked problem shows at least one picture"
     assert seconds < SECONDS
+    if page_store is not None:
+        worked.keep(page_store, file, text, tmp_path)
+
+
+def test_a_page_is_taken_from_what_was_kept_only_while_its_code_is_the_same(tmp_path: Path) -> None:
+    file, made = tmp_path / "sum.py", tmp_path / "made"
+    file.write_text("# %% [markdown]\n# # A sum\n# %%\n1 + 2\n")
+    text = worked.page(file, made)
+    (made / "sum-1.svg").write_text("<svg/>")
+    worked.keep(tmp_path, file, text + "kept", made)
+    site = tmp_path / "site"
+    assert worked.kept_page(file, site, store=tmp_path) == text + "kept"
+    assert (site / "sum-1.svg").read_text() == "<svg/>"
+    file.write_text(file.read_text() + "# and a comment\n")
+    assert worked.kept_page(file, site, store=tmp_path) == text.replace("1 + 2", "1 + 2\n# and a comment")
+    assert not list(site.glob("*.svg"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=name_of)

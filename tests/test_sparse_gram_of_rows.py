@@ -11,7 +11,7 @@ from convexnovelty.algorithms._sparse_products import gram_of_rows
 @pytest.mark.parametrize("shape", [(1, 1), (7, 30), (40, 5)])
 def test_all_pairs_of_rows(shape):
     rng = np.random.default_rng(0)
-    X = sp.random_array(shape, density=0.3, format="csr", rng=rng)
+    X = sp.random_array(shape, density=0.3, format="csr", random_state=rng)
     X.data -= 0.5
     assert gram_of_rows(X) == pytest.approx((X @ X.T).toarray(), abs=1e-14)
 
@@ -19,7 +19,7 @@ def test_all_pairs_of_rows(shape):
 def test_whitened_products_of_sparse_rows(monkeypatch):
     monkeypatch.setattr(whitening, "COMPILED", 0)
     rng = np.random.default_rng(1)
-    X = sp.random_array((20, 12), density=0.4, format="csr", rng=rng)
+    X = sp.random_array((20, 12), density=0.4, format="csr", random_state=rng)
     moments = Moments.low_rank(rng.standard_normal(12), rng.standard_normal((2, 12)), rng.random(12) + 0.5)
     rows = X.toarray() - moments.mean
     expected = rows @ np.linalg.solve(moments.covariance, rows.T)

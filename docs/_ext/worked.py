@@ -1,5 +1,6 @@
-"""Worked problems as pages: every cell is run when the site is built, and its output stands below it.
+"""Worked problems as pages: every cell is run, and its output stands below it.
 
+The tests run every problem anyway and keep the pages; the build runs those that were not run with its own code.
 A problem is a Python file in percent format: ``# %% [markdown]`` opens a cell of text, ``# %%`` a cell of code.
 """
 
@@ -19,8 +20,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import kept
 from convexnovelty.declare import Claim
 from text import plain, table
+
+STORE = kept.ROOT / ".pytest_cache" / "d" / "problems"
 
 MARKER = re.compile(r"^# %%(?P<rest>.*)$")
 
@@ -112,6 +116,8 @@ def pictures(folder: Path, stem: str) -> Iterator[tuple[str, str]]:
 
     for position in pyplot.get_fignums():
         figure = pyplot.figure(position)
+        if not any(axes.has_data() for axes in figure.axes):
+            raise ValueError(f"{stem}: a picture shows nothing")
         name = f"{stem}-{len(list(folder.glob(f'{stem}-*.svg'))) + 1}.svg"
         figure.savefig(folder / name, bbox_inches="tight", metadata={"Date": None})
         axes = figure.axes[0] if figure.axes else None
@@ -131,6 +137,11 @@ FOLDED = """<details class="claims"><summary>What is claimed here, as code</summ
 
 def page(file: Path, folder: Path, root: Path | None = None) -> str:
     """The Markdown of one problem, with its pictures written to ``folder``; ``root`` is the folder of all problems."""
+    return run_page(file, folder, root)[0]
+
+
+def run_page(file: Path, folder: Path, root: Path | None = None) -> tuple[str, list[Claim]]:
+    """The Markdown of one problem, and what it claims."""
     os.environ.setdefault("MPLBACKEND", "Agg")
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(f"{file.stem}-*.svg"):
@@ -155,8 +166,33 @@ def page(file: Path, folder: Path, root: Path | None = None) -> str:
     finally:
         del sys.modules[module.__name__]
     place = file.name if root is None else file.relative_to(root).as_posix()
-    parts += [claims(vars(module).get("CLAIMS", [])), f"*This page was run from `problems/{place}`.*\n"]
-    return "\n\n".join(part for part in parts if part)
+    claimed = vars(module).get("CLAIMS", [])
+    parts += [claims(claimed), f"*This page was run from `problems/{place}`.*\n"]
+    return "\n\n".join(part for part in parts if part), claimed
+
+
+def _sources(file: Path) -> list[Path]:
+    """What the page of a problem follows from, beside the package."""
+    return [file, *file.parent.glob("_*.py"), *Path(__file__).parent.glob("*.py")]
+
+
+def keep(store: Path, file: Path, text: str, folder: Path) -> None:
+    """Keep a page and the pictures that it left in ``folder``."""
+    drawn = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob(f"{file.stem}-*.svg"))}
+    kept.store(store / f"{file.stem}.json", _sources(file), {"text": text, "pictures": drawn})
+
+
+def kept_page(file: Path, folder: Path, root: Path | None = None, store: Path = STORE) -> str:
+    """The page as a run of the tests with the same code has kept it, or else made now."""
+    found = kept.load(store / f"{file.stem}.json", _sources(file))
+    if found is None:
+        return page(file, folder, root)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob(f"{file.stem}-*.svg"):
+        old.unlink()
+    for name, drawn in found["pictures"].items():
+        (folder / name).write_text(drawn, encoding="utf-8")
+    return str(found["text"])
 
 
 def claims(found: list[Claim]) -> str:
@@ -206,6 +242,6 @@ def pages(problems: Path, generated: Path, executor: Executor) -> Iterator[tuple
     """The page of every problem, run by the executor, and the page that lists them."""
     files = sorted(path for path in problems.rglob("*.py") if not path.name.startswith("_"))
     folder, root = itertools.repeat(generated / "problems"), itertools.repeat(problems)
-    for file, text in zip(files, executor.map(page, files, folder, root), strict=True):
+    for file, text in zip(files, executor.map(kept_page, files, folder, root), strict=True):
         yield f"problems/{file.stem}.md", text
     yield "problems.md", index(files, problems)

@@ -28,7 +28,9 @@ KERNELS = [
 
 def points(n: int = 60, p: int = 40, seed: int = 0) -> sp.csr_array:
     rng = np.random.default_rng(seed)
-    X = sp.random_array((n, p), density=0.1, format="lil", rng=rng, data_sampler=lambda size: rng.normal(size=size))
+    X = sp.random_array(
+        (n, p), density=0.1, format="lil", random_state=rng, data_sampler=lambda size: rng.normal(size=size)
+    )
     X[3] = X[7]  # equal points
     X[5] = 0.0  # a row without entries
     return sp.csr_array(X)

@@ -10,7 +10,7 @@ from convexnovelty.estimators import MomentClassifier
 
 
 def words(n, p, seed=0):
-    matrix = sp.random_array((n, p), density=0.05, format="csr", rng=np.random.default_rng(seed))
+    matrix = sp.random_array((n, p), density=0.05, format="csr", random_state=np.random.default_rng(seed))
     matrix.data *= np.random.default_rng(seed).standard_normal(matrix.nnz)
     return matrix
 
@@ -72,7 +72,7 @@ def test_classes_share_the_moments_of_the_negatives():
 
 
 def test_a_full_covariance_of_very_many_columns_is_not_begun():
-    X = sp.random_array((10, 40_000), density=0.001, format="csr", rng=np.random.default_rng(0))
+    X = sp.random_array((10, 40_000), density=0.001, format="csr", random_state=np.random.default_rng(0))
     with pytest.raises(InputError, match="factors=0 for variances alone"):
         MomentClassifier().fit(X, np.repeat([0, 1], 5))
     with pytest.raises(ValueError, match="requires y"):

@@ -14,9 +14,13 @@ from convexnovelty.errors import InputError
 from convexnovelty.estimators import OneClassSVM, SingleClassMPM, SoftBall, TwoClassMPM
 
 RNG = np.random.default_rng(4)
-X = sp.random_array((150, 30), density=0.2, format="csr", rng=RNG, data_sampler=lambda size: RNG.uniform(0.5, 2, size))
+X = sp.random_array(
+    (150, 30), density=0.2, format="csr", random_state=RNG, data_sampler=lambda size: RNG.uniform(0.5, 2, size)
+)
 Y = np.repeat([0, 1], 75)
-Z = sp.random_array((20, 30), density=0.2, format="csr", rng=RNG, data_sampler=lambda size: RNG.uniform(0.5, 2, size))
+Z = sp.random_array(
+    (20, 30), density=0.2, format="csr", random_state=RNG, data_sampler=lambda size: RNG.uniform(0.5, 2, size)
+)
 
 TAKEN: list[Any] = [
     *(kind(0.2, kernel=kernel) for kind in (OneClassSVM, SoftBall) for kernel in ("linear", "gaussian", "poly")),
