@@ -77,7 +77,7 @@ def run_tests(session: nox.Session, *options: str) -> None:
     # Only what is imported needs to be compiled, and Python does that itself.
     session.install("--no-compile", "-e", f".[{EXTRA}]", *options)
     versions = (
-        "from importlib.metadata import version; import platform; print('Python', platform.python_version(), *("
+        "from importlib.metadata import version; import platform; print('Python ' + platform.python_version(), *("
         "f'{name} {version(name)}' for name in ('cvxpy', 'numpy', 'scipy', 'scikit-learn', 'numba')), sep=', ')"
     )
     session.run("python", "-c", versions)

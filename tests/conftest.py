@@ -17,8 +17,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 DATA_VARIABLE = "CONVEXNOVELTY_DATA"
 
-# The same examples in every run: what fails on one machine fails on all. No deadline, since a first solve compiles.
-hypothesis.settings.register_profile("reproducible", derandomize=True, deadline=None)
+# The same examples in every run: what fails on one machine fails on all. No deadline, since a first solve compiles, and a
+# busy machine is no fault either.
+hypothesis.settings.register_profile(
+    "reproducible", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("reproducible")
 
 

@@ -6,6 +6,8 @@ is gone is removed.
 
 from __future__ import annotations
 
+import json
+import math
 import multiprocessing
 import re
 from collections.abc import Iterator
@@ -22,7 +24,7 @@ import method_pages
 import reproduction_pages
 import set_pages
 import worked
-from convexnovelty.checking import check
+from convexnovelty.checking import Report, Row, check
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCAL_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
@@ -30,7 +32,7 @@ LOCAL_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
 INDEX = """# Catalogue
 
 Every page below was written from the objects of the package when this site was built, and every number on them was
-computed then.
+computed with the code of this site.
 
 {summary}
 
@@ -55,9 +57,19 @@ def project_pages() -> Iterator[tuple[str, str]]:
         yield f"{name.lower()}.md", LOCAL_LINK.sub(r"\1", (ROOT / f"{name}.md").read_text())
 
 
-def pages(folder: Path, executor: Executor) -> Iterator[tuple[str, str]]:
-    """Pairs of a file name below ``folder`` and its text; what is to be solved for them is left to the executor."""
-    report = check(executor=executor)
+def read_report(file: Path) -> Report:
+    """What ``convexnovelty check --json`` wrote; JSON has null where there is no number."""
+    found = json.loads(file.read_text(encoding="utf-8"))
+    rows = [Row(**{name: math.nan if value is None else value for name, value in row.items()}) for row in found["rows"]]
+    return Report(rows, solver=found["solver"], seconds=found["seconds"])
+
+
+def pages(folder: Path, executor: Executor, checked: Path | None = None) -> Iterator[tuple[str, str]]:
+    """Pairs of a file name below ``folder`` and its text; what is to be solved for them is left to the executor.
+
+    ``checked`` is the report of a check of the same code, if there was one.
+    """
+    report = check(executor=executor) if checked is None else read_report(checked)
     yield "catalogue.md", INDEX.format(summary=f"The check of this build: {report.summary}.")
     yield from method_pages.pages(report.rows)
     yield from set_pages.pages()
@@ -69,11 +81,11 @@ def pages(folder: Path, executor: Executor) -> Iterator[tuple[str, str]]:
     yield from project_pages()
 
 
-def generate(folder: Path) -> None:
+def generate(folder: Path, checked: Path | None = None) -> None:
     """Write all generated pages below ``folder``."""
     written = set()
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as executor:
-        for name, text in pages(folder, executor):
+        for name, text in pages(folder, executor, checked):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             written.add(path)
@@ -84,7 +96,13 @@ def generate(folder: Path) -> None:
             path.unlink()
 
 
+def _generate(app: Sphinx) -> None:
+    given = app.config.check_report
+    generate(Path(app.srcdir) / "generated", Path(given) if given else None)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Generate before the sources are read."""
-    app.connect("builder-inited", lambda app: generate(Path(app.srcdir) / "generated"))
+    app.add_config_value("check_report", "", "", [str])
+    app.connect("builder-inited", _generate)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

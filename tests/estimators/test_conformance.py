@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import pytest
+import sklearn
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from convexnovelty import estimators
 
 # What a check asks beyond what a detector of this kind promises; each reason is strict and fails when outdated.
 EXPECTED: dict[str, dict[str, str]] = {}
+if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 7):
+    reason = "before 1.7 the check named the two classes after the first row, which differs between the fits that it compares"
+    EXPECTED["TwoClassMPM"] = {
+        f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
+    }
 
 
 @parametrize_with_checks(

@@ -16,6 +16,8 @@ from types import ModuleType
 import cvxpy as cp
 import pytest
 
+import convexnovelty as cn
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\s*^```text\n(?P<output>.*?)^```\n)?", re.DOTALL | re.MULTILINE)
@@ -55,3 +57,13 @@ def test_a_wrong_output_is_noticed() -> None:
     text = "```python\nprint(1)\n```\n\n```text\n2\n```\n"
     [(code, expected, line)] = blocks(text)
     assert (code, expected, line) == ("print(1)\n", "2\n", 2)
+
+
+def test_a_report_is_shown_as_it_was_checked(tmp_path: Path) -> None:
+    import catalogue
+
+    report = cn.check("exact_outliers")
+    report.write_json(tmp_path / "check.json")
+    found = catalogue.read_report(tmp_path / "check.json")
+    assert found.summary == report.summary
+    assert found.to_dict() == report.to_dict()

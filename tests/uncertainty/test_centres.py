@@ -18,11 +18,11 @@ from convexnovelty.moments import Moments
 
 EVERY_EXAMPLE = bool(os.environ.get("CONVEXNOVELTY_EVERY_EXAMPLE"))
 TOLERANCE = 1e-5
-# Transport, entropy and what is made of joint sets: semidefinite cones of twice the order of the covariance.
+# Transport, entropy, the nuclear norm and what is made of joint sets: semidefinite cones of twice the order of the covariance.
 LONG = (
     "BuresBall", "CovariancePreimage", "CovarianceSetHull", "CovarianceSum", "DelageYe", "GelbrichBall", "KLBall",
     "MomentDilation", "MomentImage", "MomentIntersection", "MomentPreimage", "MomentSetHull", "MomentSum",
-    "MomentTranslation", "WishartBall",
+    "MomentTranslation", "NuclearBall", "WishartBall",
 )  # fmt: skip
 
 
