@@ -36,11 +36,11 @@ TESTS = (
     "tests/test_conic.py",
     "tests/test_formulation.py",
     "tests/algorithms/test_smo.py",
-    "tests/estimators",
+    "tests/estimators/test_conformance.py",
+    "tests/estimators/test_sparse_and_weights.py",
     "tests/methods/test_single_class_mpm.py",
     "tests/methods/test_soft_ball.py",
     "tests/streams/test_learning.py",
-    "tests/uncertainty/test_cases.py",
 )
 
 PREFIX = "Programming Language :: Python :: "

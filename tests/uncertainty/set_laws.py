@@ -99,19 +99,15 @@ def size_of(uncertainty: Any, a: np.ndarray) -> float:
     return spread + float(np.abs(a) @ np.abs(uncertainty.mean)) + 1e-3 * uncertainty.unit * float(np.linalg.norm(a))
 
 
-def agrees(recipe: Any, nominal: Moments, tolerance: Any = 1e-6, tried: list[np.ndarray] | None = None) -> None:
-    """Closed form = derived counterpart = adversary; the worst member is a member and attains; samples stay below.
-
-    The tolerance is one number, or one for each direction.
-    """
+def agrees(recipe: Any, nominal: Moments, tolerance: float = 1e-6, tried: list[np.ndarray] | None = None) -> None:
+    """Closed form = derived counterpart = adversary; the worst member is a member and attains; samples stay below."""
     uncertainty = centred(recipe, nominal)
     attack = sets.Adversary(uncertainty)
     rng = np.random.default_rng(7)
     samples = [s for s in (uncertainty.sample(rng) for _ in range(25)) if s is not None]
     assert all(distance(uncertainty, s) < 1e-5 for s in samples[:3]), f"{recipe}: a sample is no member"
-    tried = tried or directions(nominal)
-    for a, share in zip(tried, np.broadcast_to(tolerance, len(tried)), strict=True):
-        close = share * size_of(uncertainty, a)
+    for a in tried or directions(nominal):
+        close = tolerance * size_of(uncertainty, a)
         derived, reached = evaluate(uncertainty, a, "derived"), attack(a, KAPPA)
         assert derived == pytest.approx(reached.value, abs=close), f"{recipe}: derived against adversary at {a}"
         best = evaluate(uncertainty, a)
