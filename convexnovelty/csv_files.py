@@ -19,7 +19,7 @@ import numpy as np
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array
 
-__all__ = ["MISSING", "Grid", "Layout", "check_commas", "fast_values", "layout_of", "number_of", "read_grid"]
+__all__ = ["MISSING", "UNNAMED", "Grid", "Layout", "fast_values", "layout_of", "number_of", "read_grid"]
 
 MISSING = frozenset(
     [
@@ -43,8 +43,10 @@ MISSING = frozenset(
     ]
 )
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spaces"}
-THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+UNNAMED = re.compile(
+    r"|unnamed: 0|\.\.\.1", re.IGNORECASE
+)  # what spreadsheets, pandas and R call a column without a name
 HEAD = 200  # rows from which the layout is told
 FAST = 2_000_000  # characters from which pandas is worth its second reading
 
@@ -57,6 +59,8 @@ class Layout:
     decimal: str
     header: bool
     label_first: bool  # a first column without a name, as spreadsheets, pandas and R write labels of rows
+    short: bool = False  # rows have one cell more than there are names
+    sure: bool = False  # such labels are quoted, as R does, or were asked for
 
     def __str__(self) -> str:
         names = "names in the first row" if self.header else "no names of columns"
@@ -123,9 +127,13 @@ def layout_of(text: str, name: str, separator: str | None, decimal: str | None, 
     _, chosen, mark, rows = best
     names = _has_names(rows, mark) if header is None else header
     body = rows[1:] if names else rows
-    short = bool(names and body and _is_short(rows[0], len(body[0]), text))
-    unnamed = bool(names and len(rows[0]) > 1 and re.fullmatch(r"|unnamed: 0|\.\.\.1", rows[0][0].strip().lower()))
-    return Layout(chosen, mark, names, short or unnamed)
+    unnamed = bool(names and len(rows[0]) > 1 and UNNAMED.fullmatch(rows[0][0].strip()))
+    # Separators at the ends of rows make a cell more too, which is empty throughout.
+    short = bool(names and body and not unnamed and _is_short(rows[0], len(body[0]), text)) and any(
+        len(row) > len(rows[0]) and row[-1].strip() for row in body
+    )
+    last = text[:100_000].replace("\r", "\n").rstrip("\n \t,;|").rpartition("\n")[2]
+    return Layout(chosen, mark, names, short or unnamed, short, last.lstrip().startswith('"'))
 
 
 def _has_names(rows: Sequence[Sequence[str]], decimal: str) -> bool:
@@ -180,22 +188,6 @@ def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
         raise InputError(f"line {reader.line_num}: cannot be read ({error}); check its quotes") from error
 
 
-def check_commas(grid: Grid, name: str) -> None:
-    """Refuse a decimal comma that was guessed where every comma may as well separate thousands: 1,234 is 1234 to many.
-
-    Raises InputError with the first such cell.
-    """
-    first = ""
-    for line, row in zip(grid.lines, grid.rows, strict=True):
-        for cell in row:
-            if "," in cell and number_of(cell, ",") is not None:
-                if not THOUSANDS.fullmatch(cell.strip()):
-                    return
-                first = first or f"line {line}: {cell.strip()!r}"
-    if first:
-        raise InputError(f"{name}, {first} may have a decimal comma or thousands; give --decimal comma, or write 1234")
-
-
 def read_grid(text: str, name: str, layout: Layout) -> Grid:
     """All cells of a file. Raises InputError naming the line for a row with too many or too few cells."""
     rows, lines, names = [], [], None
@@ -215,7 +207,7 @@ def read_grid(text: str, name: str, layout: Layout) -> Grid:
         raise InputError(f"{name}: no row was found below the names of columns; give a file with numbers in it")
     if names is None:
         names, first = [f"column {j + 1}" for j in range(len(rows[0]))], lines[0]
-    if layout.label_first and len(names) == len(rows[0]) - 1:
+    if layout.short:
         names = ["", *names]
     while names and not names[-1] and not (layout.label_first and len(names) == 1):
         if any(len(row) >= len(names) and row[len(names) - 1].strip() for row in rows):

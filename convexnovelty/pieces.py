@@ -135,7 +135,7 @@ class _Reader:
         table = replace(self.shell, values=values, places=lines)
         if self.label is None:
             return table
-        return labelled(table, self.names[self.label], labels[self.label], self.told)
+        return labelled(table, self.names[self.label], labels[self.label], self.told, self.layout)
 
 
 def _parquet(source: Path, how: FileLayout) -> Iterator[Piece]:

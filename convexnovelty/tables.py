@@ -140,7 +140,14 @@ def read_table(path: str | Path, reading: FileLayout | None = None) -> Table:
 
 def checked(table: Table, how: FileLayout) -> Table:
     """A table as it was read, or a piece of one. Raises InputError for names that occur twice and infinite values."""
+    from convexnovelty.row_labels import BESIDE, refused_short
+
     table = replace(table, ignored=tuple(name for name in how.ignore if name in table.ignored))
+    if how.features and how.index is None:  # what was learnt from is known
+        if table.labelled_by == BESIDE and how.label is None:
+            raise refused_short(table.file, "the rows learnt from have no labels")
+        if table.labels is None and how.label == BESIDE:
+            raise refused_short("the rows learnt from", f"those of {table.file} have no labels")
     twice = sorted({name for name in table.names if table.names.count(name) > 1})
     if twice:
         raise InputError(

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from convexnovelty import csv_files
+from convexnovelty import csv_files, row_labels
+from convexnovelty.decimal_marks import check_commas
 from convexnovelty.errors import InputError
 from convexnovelty.tables import FileLayout, Table, label_column, needed, printable
 
@@ -21,7 +22,6 @@ THOUSANDS = re.compile(
     r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:\.\d{3})+,\d*|(?:,\d{3}){2,}|(?:\.\d{3}){2,}|(?:[' \u00a0\u202f]\d{3})+(?:[.,]\d*)?)"
 )
 COUNTED = 20  # rows from which a column that counts upwards is believed to be no accident
-KEY = re.compile(r"(?i:(?:.*[ _-])?(?:id|index|idx|row|rowid|no|nr|key|uuid))|.*[a-z]I[dD]")
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,18 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     layout = csv_files.layout_of(text, file, how.separator, how.decimal, how.header)
     said = f"{layout}{', ' + encoding if encoding else ''}"
     grid = csv_files.read_grid(_first_lines(text) if len(text) > csv_files.FAST else text, file, layout)
-    if layout.decimal == "," and how.decimal is None:
-        csv_files.check_commas(grid, file)
+    if how.decimal is None and layout.decimal == ",":
+        check_commas(grid, file)
+    if layout.label_first:
+        layout = replace(layout, sure=layout.sure or how.index == "")
+        if how.index is None:
+            row_labels.check_short(grid, layout, file)
+        elif how.index not in ("", "none", grid.names[0]) and grid.names[0] not in how.ignore:
+            what = "rows have one cell more than there are names" if layout.short else "the first column has no name"
+            raise InputError(
+                f"{file}: {what}, and beside --index {how.index!r} it would be a feature; leave it out "
+                f"(--ignore {grid.names[0]!r}), or give it a name"
+            )
     names = [printable(name) for name in grid.names]
     left_out = {j for j, name in enumerate(names) if name in how.ignore}
     label = label_column(names, how, layout.label_first, file)
@@ -67,7 +77,7 @@ def read_text(source: Path, how: FileLayout) -> Table:
         if fast is not None and (not told or label is None or len(set(fast[1][label])) == len(fast[0])):
             kept = [name for j, name in enumerate(names) if j not in texts]
             table = Table(file, kept, fast[0], fast[2], "line", None, layout=said, ignored=tuple(names))
-            return table if label is None else labelled(table, names[label], fast[1][label], told)
+            return table if label is None else labelled(table, names[label], fast[1][label], told, layout)
         grid = csv_files.read_grid(text, file, layout)
         if told:
             label = _told_label(names, grid.rows, left_out, how)
@@ -89,13 +99,18 @@ def read_text(source: Path, how: FileLayout) -> Table:
             if found is None:
                 raise InputError(_text_found(table, i, k, grid, names, layout.decimal))
             values[i, k] = found
-    return table if label is None else labelled(table, names[label], [row[label] for row in grid.rows], told)
+    return table if label is None else labelled(table, names[label], [row[label] for row in grid.rows], told, layout)
 
 
-def labelled(table: Table, name: str, labels: Sequence[str], told: bool) -> Table:
-    """The table with a column of labels."""
+def labelled(table: Table, name: str, labels: Sequence[str], told: bool, layout: csv_files.Layout) -> Table:
+    """The table with a column of labels. Raises InputError for labels without a name that look like measurements."""
     remarks = (f"column {name!r} labels the rows (--index none makes it a feature)",) if told else ()
-    return replace(table, labels=[printable(label.strip()) for label in labels], labelled_by=name, remarks=remarks)
+    by = name
+    if layout.label_first and csv_files.UNNAMED.fullmatch(name):
+        row_labels.check_labels(labels, table.places, layout, table.file)
+        remarks = (row_labels.remark_on(layout, name),)
+        by = name or (row_labels.BESIDE if layout.short else row_labels.NAMELESS)
+    return replace(table, labels=[printable(label.strip()) for label in labels], labelled_by=by, remarks=remarks)
 
 
 def _decoded(source: Path) -> tuple[str, str]:
@@ -126,7 +141,7 @@ def _told_label(names: Sequence[str], rows: Sequence[Sequence[str]], left_out: s
         cells = [row[j] for row in rows]
         if j in left_out or name in how.features or len(names) == 1 or len(set(cells)) < len(cells):
             continue
-        if KEY.fullmatch(name) or (j == 0 and (all(map(_is_word, cells)) or _counts(cells))):
+        if row_labels.KEY.fullmatch(name) or (j == 0 and (all(map(_is_word, cells)) or _counts(cells))):
             return j
     return None
 

@@ -347,6 +347,21 @@ def test_both_files_are_read_alike(files: Path, capsys: Any) -> None:
     assert "9 columns" in detect(capsys, "t.csv", "n.csv", "--index", "none")
 
 
+def test_no_column_moves_by_one(files: Path, capsys: Any) -> None:
+    plain = detect(capsys, "train.csv", "new.csv", "--save", "m.npz")
+    rows = NEW.to_csv(index=False).splitlines()
+    Path("ends.csv").write_text("\n".join([rows[0], *(f"{row}," for row in rows[1:])]))
+    ends = detect(capsys, "train.csv", "ends.csv")
+    assert line(ends, "result") == line(plain, "result").replace("new.csv", "ends.csv")
+    Path("comma.csv").write_text("\n".join([rows[0], *(row.replace(".", ",", 1) for row in rows[1:])]))
+    for arguments in (("train.csv", "comma.csv"), ("comma.csv", "--model", "m.npz"), ("comma.csv", "new.csv")):
+        assert "comma.csv: rows have one cell more than there are names" in refused(capsys, *arguments)
+    Path("words.csv").write_text("\n".join([rows[0], *(f"a{k},{row}" for k, row in enumerate(rows[1:]))]))
+    assert "the rows learnt from have no labels" in refused(capsys, "words.csv", "--model", "m.npz")
+    detect(capsys, "words.csv", "words.csv", "--save", "labelled.npz")
+    assert "those of new.csv have no labels" in refused(capsys, "new.csv", "--model", "labelled.npz")
+
+
 def test_gaps_in_new_rows_are_said_before_learning(files: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     NEW.assign(area=np.nan).to_csv("gaps.csv", index=False)
 

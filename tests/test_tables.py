@@ -47,6 +47,10 @@ SAME: dict[str, Any] = {
     "quotes": '"a","b"\n"1.5","2"\n"-3","40"\n"5","6.25"\n',
     "quotes, decimal comma": '"a","b"\n"1,5","2"\n"-3","40"\n"5","6,25"\n',
     "separators at line ends": "a,b,\n1.5,2,\n-3,40,\n5,6.25,\n",
+    "separators at the ends of rows": "a,b\n1.5,2,\n-3,40,\n5,6.25,\n",
+    "index and separators at the ends of rows": ",a,b\n0,1.5,2,\n1,-3,40,\n2,5,6.25,\n",
+    "labels beside the names": "a,b\nann,1.5,2\nbob,-3,40\neve,5,6.25\n",
+    "numbers of rows beside the names": "a,b\n1,1.5,2\n2,-3,40\n5,5,6.25\n",
     "lines of separators below": "a;b\n1,5;2\n-3;40\n5;6,25\n;\n;\n",
     "thousandths": "a;b\n1,500;2,000\n-3;40,000\n5,000;6,25\n",
     "index without a name": ",a,b\n0,1.5,2\n1,-3,40\n2,5,6.25\n",
@@ -127,6 +131,22 @@ def test_labels_and_columns_left_out(tmp_path: Path) -> None:
     )
 
 
+def test_labels_without_a_name_are_said(tmp_path: Path) -> None:
+    said = "labels the row (--index none makes it a feature)"
+    beside, column = SAME["labels beside the names"], SAME["index without a name"]
+    assert read(tmp_path, beside).remarks == (f"rows have one cell more than there are names: the first {said}",)
+    assert read(tmp_path, column).remarks == (f"the first column, which has no name, {said.replace('row ', 'rows ')}",)
+    assert read(tmp_path, column, index="none").names == ["", "a", "b"]
+    # What is asked for is not questioned, and names that R puts quotes round are no numbers.
+    assert read(tmp_path, ",a,b\n0.5,1,2\n0.7,3,4\n", index="").labels == ["0.5", "0.7"]
+    assert read(tmp_path, "a,b\n7,1,2\n7,3,4\n", index="").labels == ["7", "7"]
+    assert read(tmp_path, '"id","b"\n"9",50,2\n"7",51,4\n').names == ["id", "b"]
+    # Labels in both tables, named or not, are no disagreement; a column without a name shifts nothing.
+    assert read(tmp_path, beside, features=("a", "b"), label="who").labels == ["ann", "bob", "eve"]
+    assert read(tmp_path, column, features=("a", "b"), label="cells without a name").labels == ["0", "1", "2"]
+    assert read(tmp_path, column, features=("a", "b")).names == ["a", "b"]
+
+
 def test_words_for_gaps(tmp_path: Path) -> None:
     words = ["", "NA", "NaN", "n/a", "#N/A", "null", "NULL", "None", "?", "-", ".", " "]
     table = read(tmp_path, "a,b\n" + "".join(f"{word},1\n" for word in words) + "2,3\n")
@@ -191,6 +211,44 @@ FAULTS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
         'a,b\n"1,234.5",2\n3,4\n',
         {},
         "line 2, column 'a': '1,234.5' .* thousands are separated in it",
+    ),
+}
+
+
+BESIDE = "rows have one cell more than there are names, and the first would label them, but"
+FAULTS |= {
+    "decimal commas beside commas": (
+        "a,b\n50,0,1000\n51,5,990\n48,1,999\n",
+        {},
+        f"{BESIDE} '48' follows '51' in line 4",
+    ),
+    "the same number twice": ("a,b\n50,0,1000\n50,5,990\n", {}, f"{BESIDE} '50' follows '50' in line 3"),
+    "thousands beside commas": ("a,b\n51,2,106\n52,1,003\n", {}, f"{BESIDE} line 3 has '003', as behind a comma"),
+    "a key that rises": ("id,a\n1,50,2\n2,51,4\n", {}, f"{BESIDE} 'id' is the name of labels already"),
+    "a measurement beside the names": ("a,b\n1.5,50,2\n2,51,4\n", {}, f"{BESIDE} line 2 has '1.5', no whole number"),
+    "a gap among numbers beside the names": ("a,b\n1,50,2\n,51,4\n", {}, f"{BESIDE} line 3 has '', no whole number"),
+    "a label in one row alone": ("a,b\n1,2,\n3,4,\nx,1,003\n", {}, f"{BESIDE} line 4 has '003'"),
+    "labels the learnt rows lack": ("a,b\n51,2,106\n", {"features": ("a", "b")}, "the rows learnt from have no labels"),
+    "labels the new rows lack": (
+        "a,b\n51,2\n",
+        {"features": ("a", "b"), "label": "cells without a name"},
+        f"the rows learnt from: {BESIDE} those of .*t.csv have no labels",
+    ),
+    "a measurement below no name": (
+        ",a,b\n0.5,1,2\n0.7,3,4\n",
+        {},
+        "first column has no name .* line 2 has '0.5', which looks like a measurement; give --index none",
+    ),
+    "a decimal comma below no name": (
+        ";a;b\n0,5;1;2\n0,7;3;4\n",
+        {},
+        "line 2 has '0,5', which looks like a measurement",
+    ),
+    "no name and a cell too many": (",a,b\n0,50,0,1\n1,51,0,1\n", {}, "line 2: 4 cells were found where line 1 has 3"),
+    "no name beside a label": (
+        ",who,a\n0,x,2\n1,y,4\n",
+        {"index": "who"},
+        "it would be a feature; leave it out .--ignore ''",
     ),
 }
 
