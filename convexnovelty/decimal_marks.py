@@ -7,9 +7,10 @@ import re
 from convexnovelty.csv_files import Grid, number_of
 from convexnovelty.errors import InputError
 
-__all__ = ["check_commas"]
+__all__ = ["check_commas", "check_points"]
 
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+WHOLE = re.compile(r"[+-]?\d+")
 
 
 def check_commas(grid: Grid, name: str) -> None:
@@ -26,3 +27,30 @@ def check_commas(grid: Grid, name: str) -> None:
                 first = first or f"line {line}: {cell.strip()!r}"
     if first:
         raise InputError(f"{name}, {first} may have a decimal comma or thousands; give --decimal comma, or write 1234")
+
+
+def check_points(grid: Grid, name: str) -> None:
+    """Refuse a decimal point that was guessed where every point may as well separate thousands, and whole numbers below
+    a thousand stand in the same column: 999 and 1.003.
+
+    A program that writes three decimals writes 999.000, and one that writes as many as are needed soon has 1.25.
+    Raises InputError with the first such cell.
+    """
+    first: dict[int, tuple[int, str]] = {}
+    small: set[int] = set()
+    large: set[int] = set()
+    for line, row in zip(grid.lines, grid.rows, strict=True):
+        for j, text in enumerate(row):
+            cell = text.strip()
+            if WHOLE.fullmatch(cell):
+                (small if abs(int(cell)) < 1000 else large).add(j)
+            elif "." in cell and number_of(cell, ".") == number_of(cell, "."):
+                if not THOUSANDS.fullmatch(cell):
+                    return
+                first.setdefault(j, (line, cell))
+    for j in sorted(first.keys() & small - large):
+        line, cell = first[j]
+        raise InputError(
+            f"{name}, line {line}, column {grid.names[j]!r}: {cell!r} may have a decimal point or thousands, beside whole "
+            "numbers; give --decimal point, or write 1234"
+        )

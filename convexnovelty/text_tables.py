@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from convexnovelty import csv_files, row_labels
-from convexnovelty.decimal_marks import check_commas
+from convexnovelty.decimal_marks import check_commas, check_points
 from convexnovelty.errors import InputError
 from convexnovelty.tables import FileLayout, Table, label_column, needed, printable
 
@@ -44,6 +44,8 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     grid = csv_files.read_grid(_first_lines(text) if len(text) > csv_files.FAST else text, file, layout)
     if how.decimal is None and layout.decimal == ",":
         check_commas(grid, file)
+    elif how.decimal is None and layout.separator in ";\t":  # beside commas a point is no comma's stand-in
+        check_points(grid, file)
     if layout.label_first:
         layout = replace(layout, sure=layout.sure or how.index == "")
         if how.index is None:

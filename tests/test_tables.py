@@ -120,6 +120,20 @@ def test_names_are_as_given(tmp_path: Path) -> None:
     assert (no_names.names, no_names.labels) == (["column 2", "column 3"], ["r1", "r2"])
 
 
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("a;b\n51;1.003\n52;999\n", {"decimal": "."}),
+        ("a,b\n51,1.003\n52,999\n", {}),  # who separates by commas has a decimal point
+        ("a;b\n51;1.003\n52;999.000\n", {}),
+        ("a;b\n51.5;1.003\n52;999\n", {}),
+        ("a;b\n51;1.003\n52;999\n53;1004\n", {}),  # a thousand without a point
+    ],
+)
+def test_a_decimal_point_that_is_one(text: str, how: dict[str, Any], tmp_path: Path) -> None:
+    assert read(tmp_path, text, **how).values[:2, 1].tolist() == [1.003, 999.0]
+
+
 def test_labels_and_columns_left_out(tmp_path: Path) -> None:
     text = "id,name,a\n1,x,5\n2,y,6\n"
     table = read(tmp_path, text, index="name", ignore=("id",))
@@ -207,6 +221,16 @@ FAULTS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     ),
     "units throughout": ("a,b\n2 kg,2\n3 kg,3\n", {}, "line 2, column 'a': '2 kg' was found"),
     "thousands in quotes": ('a,b\n"1,234",2\n"5,678",3\n', {}, "line 2: '1,234' may have a decimal comma or thousands"),
+    "thousands or a decimal point": (
+        "a;b\n51;1.003\n52;999\n",
+        {},
+        "line 2, column 'b': '1.003' may have a decimal point or thousands, beside whole numbers; give --decimal point",
+    ),
+    "thousands or a decimal point beside tabs": (
+        "a\tb\n5\t-12.003\n6\t9\n",
+        {},
+        "line 2, column 'b': '-12.003' may have",
+    ),
     "thousands and points": (
         'a,b\n"1,234.5",2\n3,4\n',
         {},
