@@ -86,3 +86,9 @@ def numbers(column: Any, where: Callable[[int], str], name: str) -> Array:
                 f"rows by it (--index {name!r}), or leave it out (--ignore {name!r})"
             ) from None
     return values
+
+
+def has_flags(column: Any) -> bool:
+    """Whether true or false is in a column; of a typed one that is known without a look at it."""
+    kind = str(getattr(column, "dtype", "object"))
+    return kind.startswith("bool") or (kind == "object" and any(isinstance(item, (bool, np.bool_)) for item in column))

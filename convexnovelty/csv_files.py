@@ -225,9 +225,18 @@ def read_grid(text: str, name: str, layout: Layout) -> Grid:
 
 
 def fast_values(
-    text: str, layout: Layout, width: int, labels: Sequence[int], *, least: int | None = None
+    text: str,
+    layout: Layout,
+    width: int,
+    labels: Sequence[int],
+    *,
+    numeric: Sequence[int] = (),
+    least: int | None = None,
 ) -> tuple[Array, dict[int, list[str]], Any] | None:
-    """The numbers of a large file by pandas, with labels of rows and lines; None where only the slow reader will do."""
+    """The numbers of a large file by pandas, with labels of rows and lines; None where only the slow reader will do.
+
+    That is so too where ``numeric`` columns, which held other numbers before, may be nothing but true and false now.
+    """
     if (
         len(text) < (FAST if least is None else least)
         or layout.separator == " "
@@ -265,6 +274,10 @@ def fast_values(
     values = frame[columns].to_numpy(np.float64)
     kept = _kept(text, layout, values, width)
     if kept is None:
+        return None
+    # pandas reads a column of them as numbers, though not one in which they are among numbers.
+    held = values[:, [columns.index(j) for j in numeric]]
+    if ((held == 0) | (held == 1) | np.isnan(held)).all(axis=0).any() and re.search("(?i:true|false)", text):
         return None
     return values[kept], {j: frame[j][kept].tolist() for j in labels}, np.flatnonzero(kept) + 1 + int(layout.header)
 

@@ -75,6 +75,12 @@ class Model:
         """The estimator itself, which knows the columns in their units."""
         return self.pipeline.steps[-1][1]
 
+    @property
+    def numeric(self) -> list[str]:
+        """The columns in which other numbers than 0 and 1 must have been: flags have a mean and a deviation of flags."""
+        beyond = (self.centre < 0) | (self.centre > 1) | (self.spread > 0.5 + 1e-9)
+        return [name for name, other in zip(self.names, beyond, strict=True) if other]
+
     @cached_property
     def units(self) -> Array:
         """What each column is divided by, of shape (p,)."""

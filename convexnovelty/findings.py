@@ -202,7 +202,8 @@ def run(arguments: argparse.Namespace, progress: Callable[[str], None] | None = 
         tables.append(_read(files[0], reading, remarks, say))
     learnt, names = (model.learnt, model.names) if model else (tables[0].file, tables[0].names)
     labelled_by = (model or tables[0]).labelled_by
-    reading = replace(reading, label=labelled_by or None, features=tuple(names))
+    numeric = model.numeric if model else tables[0].numeric
+    reading = replace(reading, label=labelled_by or None, features=tuple(names), numeric=tuple(numeric))
     if model is not None:
         remarks.insert(0, ("model", f"{arguments.model}, learnt from {model.learnt}"))
     try:

@@ -66,7 +66,9 @@ def _text(source: Path, how: FileLayout) -> Iterator[Piece]:
         for text in _texts(handle):
             first, reader = reader is None, reader or _Reader.of(text, file, how)
             layout = reader.layout if first else reader.below
-            found = csv_files.fast_values(text, layout, len(reader.names), reader.texts, least=0)
+            found = csv_files.fast_values(
+                text, layout, len(reader.names), reader.texts, numeric=reader.numeric, least=0
+            )
             if found is None:
                 raise Whole
             values, labels, lines = found
@@ -105,6 +107,7 @@ class _Reader:
     below: csv_files.Layout
     names: list[str]
     texts: list[int]
+    numeric: list[int]
     shell: Table
     label: int | None
     told: bool
@@ -127,7 +130,9 @@ class _Reader:
         shell = Table(
             file, kept, np.empty((0, len(kept))), (), "line", None, layout=head.said, ignored=tuple(head.names)
         )
-        return cls(head.layout, replace(head.layout, header=False), head.names, texts, shell, head.label, head.told)
+        held = [j for j, name in enumerate(head.names) if name in how.numeric and j not in texts]
+        below = replace(head.layout, header=False)
+        return cls(head.layout, below, head.names, texts, held, shell, head.label, head.told)
 
     def table(self, values: Any, labels: dict[int, list[str]], lines: Any) -> Table:
         from convexnovelty.text_tables import labelled

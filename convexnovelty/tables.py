@@ -31,6 +31,7 @@ __all__ = [
     "array_table",
     "checked",
     "filled",
+    "flag_found",
     "gap_found",
     "label_column",
     "limit",
@@ -51,7 +52,7 @@ class FileLayout:
 
     ``index`` is the column that labels rows ("none" for no such column), ``ignore`` are columns to leave out, ``array``
     is the array of an NPZ file, and ``max_mb`` limits the size of a file, and of its content once it is unpacked. ``label`` and ``features`` are what was
-    found in a file before: which column labels rows, where nothing else is said, and which do not.
+    found in a file before: which column labels rows, where nothing else is said, and which do not; ``numeric`` are those that held other numbers than 0 and 1.
     """
 
     separator: str | None = None
@@ -63,6 +64,7 @@ class FileLayout:
     max_mb: float = 2048.0
     label: str | None = None
     features: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,12 @@ class Table:
         """File, line and column of a cell, as messages name them."""
         column = "" if j is None else f", column {self.names[j]!r}"
         return f"{self.file}, {self.place} {self.places[i]}{column}"
+
+    @property
+    def numeric(self) -> list[str]:
+        """The columns in which other numbers than 0 and 1 are."""
+        flags = np.isnan(self.values) | (self.values == 0) | (self.values == 1)
+        return [name for name, other in zip(self.names, ~flags.all(axis=0), strict=True) if other]
 
     def label(self, i: int) -> str:
         """What a reader finds row i by."""
@@ -199,6 +207,8 @@ def array_table(
     table = Table(str(source), [names[j] for j in kept], values, places, "row", labels, ignored=tuple(names))
     for k, j in enumerate(kept):
         table.values[:, k] = array_files.numbers(columns[j], partial(table.where, j=k), names[j])
+        if names[j] in how.numeric and array_files.has_flags(columns[j]):
+            raise flag_found(f"{source}, column {names[j]!r}", "true or false")
     return table
 
 
@@ -258,6 +268,11 @@ def gap_found(where: str, gaps: int, rows: int) -> InputError:
     return InputError(
         f"{where}: a value is missing, of {gaps} in {rows} rows; fill the gap, or give --missing drop or --missing mean"
     )
+
+
+def flag_found(where: str, cell: str) -> InputError:
+    """The error for true or false in a column of numbers, where it is hardly one or zero."""
+    return InputError(f"{where}: {cell} was found in a column of numbers; write a number, or leave the cell empty")
 
 
 def listed(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from convexnovelty import csv_files, row_labels
 from convexnovelty.decimal_marks import check_commas, check_points
 from convexnovelty.errors import InputError
-from convexnovelty.tables import FileLayout, Table, label_column, needed, printable
+from convexnovelty.tables import FileLayout, Table, flag_found, label_column, needed, printable
 
 __all__ = ["Opened", "labelled", "opened", "read_text"]
 
@@ -75,7 +75,8 @@ def read_text(source: Path, how: FileLayout) -> Table:
     label, told = head.label, head.told
     if len(text) > csv_files.FAST:
         texts = left_out if label is None else left_out | {label}
-        fast = csv_files.fast_values(text, layout, len(names), sorted(texts))
+        held = [j for j, name in enumerate(names) if name in how.numeric and j not in texts]
+        fast = csv_files.fast_values(text, layout, len(names), sorted(texts), numeric=held)
         if fast is not None and (not told or label is None or len(set(fast[1][label])) == len(fast[0])):
             kept = [name for j, name in enumerate(names) if j not in texts]
             table = Table(file, kept, fast[0], fast[2], "line", None, layout=said, ignored=tuple(names))
@@ -101,7 +102,21 @@ def read_text(source: Path, how: FileLayout) -> Table:
             if found is None:
                 raise InputError(_text_found(table, i, k, grid, names, layout.decimal))
             values[i, k] = found
+    _check_flags(table, grid, kept_columns, how)
     return table if label is None else labelled(table, names[label], [row[label] for row in grid.rows], told, layout)
+
+
+def _check_flags(table: Table, grid: csv_files.Grid, columns: Sequence[int], how: FileLayout) -> None:
+    """Refuse true and false among other numbers than 0 and 1, in this table or in what was learnt from."""
+    for k, j in enumerate(columns):
+        column = table.values[:, k]
+        flags = (column == 0) | (column == 1)
+        if table.names[k] not in how.numeric and (flags | np.isnan(column)).all():
+            continue
+        for i in np.flatnonzero(flags).tolist():
+            cell = grid.rows[i][j].strip()
+            if cell.isalpha():
+                raise flag_found(table.where(i, k), repr(cell))
 
 
 def labelled(table: Table, name: str, labels: Sequence[str], told: bool, layout: csv_files.Layout) -> Table:

@@ -347,6 +347,17 @@ def test_both_files_are_read_alike(files: Path, capsys: Any) -> None:
     assert "9 columns" in detect(capsys, "t.csv", "n.csv", "--index", "none")
 
 
+def test_true_is_no_number_where_numbers_were(files: Path, capsys: Any) -> None:
+    TRAIN.assign(area=TRAIN.area > 500).to_csv("flags.csv", index=False)
+    NEW.assign(area=True).to_csv("true.csv", index=False)
+    detect(capsys, "train.csv", "new.csv", "--save", "m.npz")
+    detect(capsys, "flags.csv", "true.csv", "--save", "flags.npz")
+    detect(capsys, "true.csv", "--model", "flags.npz")
+    for arguments in (("train.csv", "true.csv"), ("true.csv", "--model", "m.npz")):
+        said = refused(capsys, *arguments)
+        assert "true.csv, line 2, column 'area': 'True' was found in a column of numbers" in said
+
+
 def test_no_column_moves_by_one(files: Path, capsys: Any) -> None:
     plain = detect(capsys, "train.csv", "new.csv", "--save", "m.npz")
     rows = NEW.to_csv(index=False).splitlines()

@@ -132,6 +132,7 @@ def test_the_pieces_are_the_rows_in_their_order(small: Path) -> None:
     [
         'flow,load\n1,"2"\n3,4\n',
         "flow,load,other\n1,2,3\n",
+        "flow,load\n1,True\n3,True\n",
         "flow,load\n1,2\n\n,\n",
         "flow;load\n1,5;2\n1,234;é".encode("cp1252"),
     ],
@@ -139,7 +140,7 @@ def test_the_pieces_are_the_rows_in_their_order(small: Path) -> None:
 def test_what_only_the_whole_tells_is_read_whole(text: Any, small: Path) -> None:
     Path("odd.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(Whole):
-        list(pieces.pieces(Path("odd.csv"), FileLayout(features=("flow", "load"))))
+        list(pieces.pieces(Path("odd.csv"), FileLayout(features=("flow", "load"), numeric=("load",))))
 
 
 MEASURED = """

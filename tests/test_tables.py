@@ -169,7 +169,17 @@ def test_words_for_gaps(tmp_path: Path) -> None:
 
 
 def test_true_and_false_are_one_and_zero(tmp_path: Path) -> None:
-    assert read(tmp_path, "a,b\nTrue,1\nfalse,2\n").values[:, 0].tolist() == [1.0, 0.0]
+    table = read(tmp_path, "a,b\nTrue,1\nfalse,2\n,3\n0,3\n")
+    np.testing.assert_array_equal(table.values[:, 0], [1, 0, np.nan, 0])
+    assert table.numeric == ["b"]
+
+
+@pytest.mark.parametrize("flags", [[True, False], [True, None]])
+def test_true_in_parquet_where_numbers_were(flags: list[Any], tmp_path: Path) -> None:
+    pd.DataFrame({"a": [1.5, 2.5], "b": flags}).to_parquet(tmp_path / "t.parquet", index=False)
+    assert read_table(tmp_path / "t.parquet", FileLayout(numeric=("a",))).values[0].tolist() == [1.5, 1.0]
+    with pytest.raises(InputError, match=r"t.parquet, column 'b': true or false was found in a column of numbers"):
+        read_table(tmp_path / "t.parquet", FileLayout(numeric=("b",)))
 
 
 FAULTS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
@@ -221,6 +231,21 @@ FAULTS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     ),
     "units throughout": ("a,b\n2 kg,2\n3 kg,3\n", {}, "line 2, column 'a': '2 kg' was found"),
     "thousands in quotes": ('a,b\n"1,234",2\n"5,678",3\n', {}, "line 2: '1,234' may have a decimal comma or thousands"),
+    "true among numbers": (
+        "a,b\n51,TRUE\n52,1003\n",
+        {},
+        "line 2, column 'b': 'TRUE' was found in a column of numbers",
+    ),
+    "false among numbers": (
+        "a,b\n51,7\n52,false\n",
+        {},
+        "line 3, column 'b': 'false' was found in a column of numbers",
+    ),
+    "true where numbers were": (
+        "a,b\n51,True\n",
+        {"numeric": ("b",)},
+        "line 2, column 'b': 'True' was found in a column",
+    ),
     "thousands or a decimal point": (
         "a;b\n51;1.003\n52;999\n",
         {},
@@ -320,8 +345,8 @@ def always_fast(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     used: list[bool] = []
     real = csv_files.fast_values
 
-    def spied(*arguments: Any) -> Any:
-        found = real(*arguments)
+    def spied(*arguments: Any, **keywords: Any) -> Any:
+        found = real(*arguments, **keywords)
         used.append(found is not None)
         return found
 
