@@ -132,7 +132,7 @@ def learn(
     """
     from sklearn.pipeline import Pipeline
 
-    from convexnovelty.novelty_scores import column_units
+    from convexnovelty.novelty_scores import column_units, constant_columns
 
     say = progress or (lambda text: None)
     values, kinds = table.values, methods()
@@ -164,7 +164,6 @@ def learn(
     kept = np.flatnonzero(inside >= 0) if column_weights(detector) is None else np.zeros(0, dtype=int)
     kept = kept[np.unique(np.linspace(0, kept.size - 1, min(kept.size, KEPT)).astype(int))] if kept.size else kept
     shown = {key: value for key, value in options.items() if key not in ("kernel", "random_state")}
-    constant = np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)
     return Model(
         pipeline,
         list(table.names),
@@ -176,7 +175,7 @@ def learn(
         table.labelled_by,
         means,
         values.mean(axis=0),
-        np.where(constant, 0.0, column_units(values)),
+        np.where(constant_columns(values), 0.0, column_units(values)),
         inside,
         values[kept],
         [table.label(int(i)) for i in kept],

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["column_weights", "drivers", "legend"]
 
 LEAST = 0.2  # of the largest share, what a column needs to be named beside it
+CLEAR = 0.1  # of a difference, what rounding may take from it where it is shown
 
 
 def column_weights(detector: Any) -> tuple[str, Array] | None:
@@ -69,4 +70,14 @@ def _driver(model: Model, row: Array, against: Array, j: int) -> str:
         away = f"{count:+.1f} sd" if abs(count) < 1e5 else f"{count:+.0e} sd"
     else:
         away = "constant in training"
-    return f"{model.names[j]} {row[j]:.4g} (ordinary {against[j]:.4g}, {away})"
+    value, ordinary = _told_apart(float(row[j]), float(against[j]))
+    return f"{model.names[j]} {value} (ordinary {ordinary}, {away})"
+
+
+def _told_apart(value: float, other: float) -> tuple[str, str]:
+    """Two numbers with four digits, or with as many as show how far apart they are."""
+    for digits in range(4, 18):
+        shown = f"{value:.{digits}g}", f"{other:.{digits}g}"
+        if abs(float(shown[0]) - float(shown[1]) - (value - other)) <= CLEAR * abs(value - other):
+            break
+    return shown

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from convexnovelty.algorithms.roc import area_under_curve
@@ -278,12 +279,19 @@ def uniform_points(box: tuple[Array, Array], count: int, random: np.random.Gener
 def column_units(X: Array) -> Array:
     """The standard deviation of each column; of a constant one its size, so that other units give the same score."""
     first = np.abs(X[0])
+    return np.where(constant_columns(X), np.where(first > 0, first, 1.0), _deviations(X))
+
+
+def constant_columns(X: Array) -> NDArray[np.bool_]:
+    """Whether each column is constant but for rounding, of shape (p,)."""
+    return np.asarray(_deviations(X) <= 4 * np.finfo(float).eps * np.abs(X[0]))
+
+
+def _deviations(X: Array) -> Array:
     away = X - X[0]
     # Divided by its largest entry before it is squared: columns may be of the order of 1e-200 or 1e200.
     largest = np.max(np.abs(away), axis=0)
-    spread = largest * np.std(away / np.where(largest > 0, largest, 1.0), axis=0)
-    constant = spread <= 4 * np.finfo(float).eps * first
-    return np.where(constant, np.where(first > 0, first, 1.0), spread)
+    return np.asarray(largest * np.std(away / np.where(largest > 0, largest, 1.0), axis=0))
 
 
 def split(X: Array, share: float, random: np.random.Generator) -> tuple[Array, Array]:

@@ -20,6 +20,7 @@ from convexnovelty.cli import main
 from convexnovelty.detection import load_model, methods
 from convexnovelty.estimators import OneClassSVM, SingleClassMPM
 from convexnovelty.explanation import drivers
+from convexnovelty.novelty_scores import column_units, constant_columns
 
 RAW = load_breast_cancer(as_frame=True)
 DATA = RAW.data.iloc[:, :8].rename(columns=lambda name: name.removeprefix("mean "))
@@ -464,6 +465,30 @@ def test_a_constant_column_and_two_rows(tmp_path: Path, capsys: Any) -> None:
     assert "1 row was found; learning needs at least 2" in refused(
         capsys, str(tmp_path / "t.csv"), str(tmp_path / "n.csv")
     )
+
+
+@pytest.mark.parametrize(
+    ("centre", "unit", "value", "ordinary"),
+    [(1e15, 1.0, "1000000000000009", "100000000000000"), (1e8, 1.0, "100000009", "1000000"), (0.0, 1.0, "9", "")],
+)
+def test_a_reason_tells_the_value_from_the_ordinary_one(
+    centre: float, unit: float, value: str, ordinary: str, tmp_path: Path, capsys: Any, rng: np.random.Generator
+) -> None:
+    train, new = tmp_path / "t.csv", tmp_path / "n.csv"
+    pd.DataFrame({"a": centre + unit * rng.normal(size=60), "b": rng.normal(size=60)}).to_csv(train, index=False)
+    pd.DataFrame({"a": [centre + 9 * unit], "b": [0.0]}).to_csv(new, index=False)
+    text = detect(capsys, str(train), str(new), "--method", "soft-ball", "--kernel", "gaussian")
+    found = re.search(r" a (\S+) \(ordinary (\S+), \+(\S+) sd\)", text)
+    assert found and found[1] == value and found[2].startswith(ordinary)
+    # What is shown is apart by what is said, in units of the deviation, which is one but for a sample of 60.
+    assert float(found[1]) - float(found[2]) == pytest.approx(float(found[3]) * unit, rel=0.3)
+
+
+def test_a_column_is_constant_where_the_score_takes_it_for_one() -> None:
+    columns = np.column_stack([7 + 1e-14 * np.arange(50), np.full(50, 0.1), np.array([0.3, 0.1 + 0.2] * 25)])
+    assert constant_columns(columns).tolist() == [False, True, True]
+    assert column_units(columns)[0] == pytest.approx(1e-14 * np.arange(50).std(), rel=0.1)
+    assert column_units(columns)[1:].tolist() == [0.1, 0.3]
 
 
 def test_an_interrupted_run_leaves_no_file(files: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
