@@ -40,6 +40,8 @@ class Blocks(Source):
         for index, raw in enumerate(self.given() if callable(self.given) else self.given):
             block = raw[0] if isinstance(raw, tuple) and raw else raw
             found = _columns(block)
+            if isinstance(found, list) and self.columns.features is not None:
+                found = list(self.columns.features)  # which are taken by name, wherever they stand
             first = found if first is None else first
             if found != first and found is not None:
                 raise InputError(f"block {index}: columns {_said(found)} were found where block 0 has {_said(first)}")

@@ -34,12 +34,16 @@ class Columns:
     classes: str | None = None
 
     def of(self, names: Sequence[str]) -> list[str]:
-        """The features among the names of a table. Raises InputError for a name that is not among them."""
+        """The features among the names of a table. Raises InputError for a name that is not among them once."""
         others = [name for name in (self.weights, self.classes) if name is not None]
         chosen = [name for name in names if name not in others] if self.features is None else list(self.features)
         for name in [*chosen, *others]:
             if name not in names:
                 raise InputError(f"columns: none is called {name!r}; found are {', '.join(map(repr, names))}")
+            if names.count(name) > 1:
+                raise InputError(f"columns: {names.count(name)} are called {name!r}; give each its own name")
+            if chosen.count(name) > 1:
+                raise InputError(f"columns: {name!r} was found {chosen.count(name)} times; give each name once")
         return chosen
 
 
@@ -68,7 +72,7 @@ class Block:
                 raw, weights = raw
             if hasattr(raw, "columns"):
                 frame, labels = raw, {str(label): label for label in raw.columns}
-                raw = frame[[labels[name] for name in columns.of(list(labels))]]
+                raw = frame[[labels[name] for name in columns.of([str(label) for label in raw.columns])]]
                 weights = weights if columns.weights is None else frame[labels[columns.weights]]
                 classes = None if columns.classes is None else np.asarray(frame[labels[columns.classes]])
             elif columns != Columns():

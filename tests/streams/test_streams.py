@@ -205,6 +205,29 @@ def test_scores_go_by_the_names_of_columns(X: np.ndarray, tmp_path: Path) -> Non
         list(streams.score_chunks(detector, frame[["a", "c"]]))
 
 
+def test_named_columns_may_stand_anywhere_in_each_block() -> None:
+    first, second = pd.DataFrame({"a": [1.0], "b": [2.0]}), pd.DataFrame({"b": [4.0], "note": ["x"], "a": [3.0]})
+    assert streams.moments_of([first, second], columns=["a", "b"]).mean.tolist() == [2.0, 3.0]
+    with pytest.raises(InputError, match=r"block 1: columns: none is called 'c'"):
+        streams.moments_of([first.assign(c=1.0), second], columns=["c", "b"])
+    with pytest.raises(InputError, match=r"block 1: columns 2 were found where block 0 has 'a', 'b'"):
+        streams.moments_of([first, np.ones((1, 2))], columns=["a", "b"])
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, lambda frame: [frame], lambda frame: dask.dataframe.from_pandas(frame)])
+def test_names_that_occur_twice_are_refused(kind: Any) -> None:
+    twice = pd.DataFrame([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], columns=["a", "b", "a"])
+    for columns in (["a"], ["b", "a"], None):
+        with pytest.raises(InputError, match=r"columns: 2 are called 'a'; give each its own name"):
+            streams.moments_of(kind(twice), columns=columns)
+    assert streams.moments_of(kind(twice), columns=["b"]).mean.tolist() == [3.5]  # of those that are used
+    with pytest.raises(InputError, match=r"columns: 'b' was found 2 times; give each name once"):
+        streams.moments_of(kind(twice), columns=["b", "b"])
+    mixed = pd.DataFrame([[1.0, 2.0]], columns=pd.Index([1, "1"], dtype=object))
+    with pytest.raises(InputError, match=r"columns: 2 are called '1'"):
+        streams.moments_of([mixed])
+
+
 BAD = {
     "not a number": ([np.ones((2, 2)), np.array([[1.0, 2.0], [3.0, np.nan]])], r"block 1: X: nan .* row 1, column 1"),
     "columns": ([np.ones((2, 2)), np.ones((2, 3))], r"block 1: columns 3 were found where block 0 has 2"),
