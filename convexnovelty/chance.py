@@ -107,13 +107,16 @@ def is_nominal(uncertainty: MomentSet) -> bool:
     return isinstance(uncertainty, Exact)
 
 
-def family(tail: Tail, nominal: bool, name: str) -> str:
-    """For whom a guarantee holds: the tail's distributions, and all moments in the set that is called ``name``."""
-    return (
-        tail.sentence
-        if nominal
-        else f"{tail.sentence}, wherever mean and covariance lie in {name} around the nominal ones"
-    )
+def family(tail: Tail, nominal: bool, name: str, *moments: Moments) -> str:
+    """For whom a guarantee holds: the tail's distributions, and all moments in the set that is called ``name``.
+
+    Moments of a sample whose correlations were left out are those of no distribution with correlated columns, the
+    sample itself included, so that the claim says what it assumes.
+    """
+    said = tail.sentence
+    if any(part.forced_diagonal for part in moments):
+        said = said.replace("mean and covariance", "mean, these variances and uncorrelated columns")
+    return said if nominal else f"{said}, wherever mean and covariance lie in {name} around the nominal ones"
 
 
 def reach_of(uncertainty: MomentSet, direction: Any) -> Counterpart:

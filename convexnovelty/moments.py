@@ -154,6 +154,11 @@ class Moments:
         return made
 
     @property
+    def forced_diagonal(self) -> bool:
+        """Whether correlations of a sample were left out: a count says that there is one, beside variances alone."""
+        return self.representation == "diagonal" and self.count is not None and self.dimension > 1
+
+    @property
     def dimension(self) -> int:
         """The number p of columns."""
         return int(self.mean.size)

@@ -16,7 +16,9 @@ from convexnovelty.estimators.scores import LinearScore
 from convexnovelty.estimators.two_class import binary_classes
 from convexnovelty.methods import moment_classifier
 from convexnovelty.moments import Moments
+from convexnovelty.regions import Guarantee
 from convexnovelty.streams import moments_of
+from convexnovelty.tails import Tail, as_tail
 from convexnovelty.validation import Array, integer, nonnegative
 
 __all__ = ["MomentClassifier"]
@@ -29,6 +31,15 @@ def _read(source: Any, chosen: Mapping[str, Any]) -> Moments:
         return moments_of(source, **chosen)
     except InputError as error:
         raise InputError(f"negative_moments: {error}") from error
+
+
+def _along(scores: Array, level: float, tail: Tail) -> Guarantee:
+    """The bound of the region from the mean and the full variance of the negatives' own scores."""
+    margin, deviation = level - float(scores.mean()), float(scores.std())
+    kappa = margin / deviation if deviation > 0 else np.inf if margin > 0 else 0.0
+    bound = 1.0 if kappa <= 0 else tail.bound(kappa) if np.isfinite(kappa) else 0.0
+    claim = tail.sentence
+    return Guarantee(f"P(negative accepted) <= {bound:.6g} for {claim}", bound=bound, claim=claim)
 
 
 class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -50,7 +61,9 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    guarantee_ : a bound on the probability of accepting a negative, as a sentence with ``bound``.
+    guarantee_ : a bound on the probability of accepting a negative, as a sentence with ``bound``. With ``factors=0``
+        the region is that of uncorrelated columns; the bound is computed from the full variance of the negative rows'
+        scores where rows were given, and says that it assumes uncorrelated columns where only moments were.
 
     Examples
     --------
@@ -96,6 +109,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         are 0 and 1.
         """
         moments: Any = self.negative_moments if negative_moments is None else negative_moments
+        given = moments
         if y is None and moments is not None:
             X = validated(self, X, accept_sparse="csr")
             self.classes_, index = np.array([0, 1]), np.ones(X.shape[0], dtype=int)
@@ -115,6 +129,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"negative_moments: dimension {moments.dimension} was found where X has {X.shape[1]} columns; give both the same"
             )
+        # Rows of the fit show how the scores of negatives vary, whatever the moments leave out.
+        seen = X[index == 0] if moments.forced_diagonal and (index == 0).any() and given is None else None
         moments = self._ridged(moments)
         positives = X if index.all() else X[index == 1]
         exact = self.solver == "auto" and self.uncertainty is None and self.slack_penalty is not None
@@ -128,6 +144,10 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         region: Any = solution.region
         self.score_, self.offset_ = LinearScore(region.normal), region.level
         self.guarantee_, self.certificate_, self.objective_ = solution.guarantee, solution.residuals, solution.objective
+        if seen is not None and self.uncertainty is None:
+            self.guarantee_ = _along(
+                self.score_(seen if not sp.issparse(seen) else sp.csr_array(seen)), self.offset_, as_tail(self.tail)
+            )
         return self
 
     def _representation(self, X: Any) -> dict[str, Any]:
@@ -148,7 +168,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if added == 0 or (self.factors and moments.representation == "low_rank"):
             return moments
         if moments.representation == "diagonal":
-            return Moments.diagonal(moments.mean, moments.variances + added)
+            return Moments.diagonal(moments.mean, moments.variances + added, moments.count, moments.ddof)
         if moments.representation == "low_rank":
             return Moments.low_rank(moments.mean, moments.loadings, moments.specific_variances + added)
         return Moments(moments.mean, moments.covariance + added * np.eye(moments.dimension))

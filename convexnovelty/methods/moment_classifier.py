@@ -118,8 +118,10 @@ def _no_metric(positives: Any, negative_moments: Moments, uncertainty: Set = Non
     return None
 
 
-def _guarantee(uncertainty: MomentSet, tail: tails.Tail, kappa: float, rejected: int, count: int) -> Guarantee:
-    claim = family(tail, is_nominal(uncertainty), repr(uncertainty))
+def _guarantee(
+    uncertainty: MomentSet, moments: Moments, tail: tails.Tail, kappa: float, rejected: int, count: int
+) -> Guarantee:
+    claim = family(tail, is_nominal(uncertainty), repr(uncertainty), moments)
     bound = 1.0 if kappa <= 0 else tail.bound(kappa) if math.isfinite(kappa) else 0.0
     lost = f"; {rejected} of {count} positive points are rejected" if rejected else ""
     return Guarantee(f"P(negative accepted) <= {bound:.6g} for {claim}{lost}", bound=bound, claim=claim)
@@ -145,7 +147,7 @@ def _read(
     rejected = int((scores - b < -1e-6 * max(abs(margin), np.finfo(float).tiny)).sum())
     return Reading(
         HalfSpace(w / per, b / per, scale=abs(margin / per) or None),
-        _guarantee(uncertainty, tail, kappa, rejected, positives.shape[0]),
+        _guarantee(uncertainty, moments, tail, kappa, rejected, positives.shape[0]),
         letters={"b": b, "kappa": kappa, **more},
     )
 

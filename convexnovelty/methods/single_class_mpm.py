@@ -19,6 +19,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes, deviations
 from convexnovelty.algorithms.kernel_ridge import DENSE, RidgeSolution
 from convexnovelty.algorithms.kernel_ridge import kernel_ridge as ridge_system
+from convexnovelty.chance import family
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, SolverError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -79,29 +80,28 @@ def _centred(uncertainty: UncertaintySet | None, moments: Moments) -> MomentSet:
     return centred
 
 
-def _guarantee(uncertainty: UncertaintySet | None, tail: tails.Tail, confidence: float) -> Guarantee:
-    family = (
-        tail.sentence
-        if uncertainty is None
-        else f"{tail.sentence}, wherever mean and covariance lie in {uncertainty!r} around the nominal ones"
-    )
-    return Guarantee(f"P(outside) <= {1 - confidence:.6g} for {family}", bound=1 - confidence)
+def _guarantee(uncertainty: UncertaintySet | None, tail: tails.Tail, confidence: float, *moments: Moments) -> Guarantee:
+    claim = family(tail, uncertainty is None, repr(uncertainty), *moments)
+    return Guarantee(f"P(outside) <= {1 - confidence:.6g} for {claim}", bound=1 - confidence)
 
 
-def _reading(a: Array, uncertainty: UncertaintySet | None, tail: tails.Tail, confidence: float) -> Reading:
-    return Reading(HalfSpace(a, 1.0), _guarantee(uncertainty, tail, confidence))
+def _reading(
+    a: Array, uncertainty: UncertaintySet | None, tail: tails.Tail, confidence: float, *moments: Moments
+) -> Reading:
+    return Reading(HalfSpace(a, 1.0), _guarantee(uncertainty, tail, confidence, *moments))
 
 
 def _solution(
     a: Array,
     objective: float,
+    moments: Moments,
     uncertainty: UncertaintySet | None,
     tail: tails.Tail,
     confidence: float,
     how: str,
     **more: Any,
 ) -> Solution:
-    reading = _reading(a, uncertainty, tail, confidence)
+    reading = _reading(a, uncertainty, tail, confidence, moments)
     return Solution(objective, {"a": a, "u": objective, **more}, reading.region, reading.guarantee, solver=how)
 
 
@@ -279,7 +279,7 @@ def _program(
     return Formulation(
         cp.Problem(cp.Minimize(u), constraints),
         {"a": a, "u": u},
-        read=lambda values: _reading(values["a"], uncertainty, tail, alpha.value),
+        read=lambda values: _reading(values["a"], uncertainty, tail, alpha.value, moments),
         tunables={"confidence": alpha, **robust.tunables()},
         admissible=admissible,
         diagnose=lambda: _refused(tail, alpha.value, limit()),
@@ -377,12 +377,12 @@ def closed_form(
     direction, exact = _direction(moments, covariance)
     if exact:
         # A combination of the coordinates that never varies separates for certain: the optimum is zero at every confidence.
-        return _solution(direction / (moments.mean @ direction), 0.0, uncertainty, tail, alpha, "closed form")
+        return _solution(direction / (moments.mean @ direction), 0.0, moments, uncertainty, tail, alpha, "closed form")
     zeta = float(np.sqrt(max(float(moments.mean @ direction), 0.0)))
     if _reaches(multiplier, zeta):
         raise _refused(tail, alpha, zeta - (multiplier - tail.kappa(alpha)))
     scale = zeta**2 - multiplier * zeta
-    return _solution(direction / scale, zeta / scale, uncertainty, tail, alpha, "closed form")
+    return _solution(direction / scale, zeta / scale, moments, uncertainty, tail, alpha, "closed form")
 
 
 @METHOD.node(
@@ -440,7 +440,7 @@ def semi_infinite(
         )
     except InfeasibleError as error:
         raise _refused(tail, alpha, _kappa_limit(moments, uncertainty, {})) from error
-    return _solution(found.values["a"], found.upper, uncertainty, tail, alpha, "cutting planes")
+    return _solution(found.values["a"], found.upper, moments, uncertainty, tail, alpha, "cutting planes")
 
 
 # -- in the expansion coefficients of the sample -------------------------------------------------------------------------

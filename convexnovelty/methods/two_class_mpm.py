@@ -139,9 +139,9 @@ class _Relation:
 PROBES = (0.25, 1.0, 3.0)
 
 
-def _guarantee(pair: SetPair, tail: tails.Tail, kappa: float) -> Guarantee:
+def _guarantee(pair: SetPair, tail: tails.Tail, kappa: float, moments: tuple[Moments, ...] = ()) -> Guarantee:
     nominal = is_nominal(pair.x) and is_nominal(pair.y)
-    claim = family(tail, nominal, "" if nominal else repr(pair))
+    claim = family(tail, nominal, "" if nominal else repr(pair), *moments)
     if kappa <= 0:
         return Guarantee(f"P(misclassified) <= 1: no hyperplane is safe for {claim}", bound=1.0, claim=claim)
     bound = tail.bound(kappa) if math.isfinite(kappa) else 0.0
@@ -157,6 +157,7 @@ def _read(
     lower: float,
     upper: float,
     distance: float = 1.0,
+    moments: tuple[Moments, ...] = (),
 ) -> Reading:
     """The region a'z >= b, with b between the two classes' worst cases, which meet at the optimum.
 
@@ -168,7 +169,7 @@ def _read(
     # Decision values are measured in distances of the nominal means, whatever length the program gives to a.
     region = HalfSpace(a / distance, b / distance, scale=1.0)
     return Reading(
-        region, _guarantee(pair, tail, kappa), Interval(low / distance, high / distance, b / distance), letters
+        region, _guarantee(pair, tail, kappa, moments), Interval(low / distance, high / distance, b / distance), letters
     )
 
 
@@ -351,7 +352,9 @@ def socp(
         reach += [values.get("e_x", 0.0), values.get("e_y", 0.0)]
         lower, upper = float(a @ moments_y.mean + reach[1]), float(a @ moments_x.mean - reach[0])
         star = _reciprocal(total)
-        return _read(current(), tail, a, star, now.kappa(star), lower, upper, float(a @ frame.gap))
+        return _read(
+            current(), tail, a, star, now.kappa(star), lower, upper, float(a @ frame.gap), (moments_x, moments_y)
+        )
 
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum(u)), constraints),
@@ -427,7 +430,9 @@ def kappa_search(
         a, (loss_x, loss_y) = values["a"], values["losses"]
         lower, upper = float(a @ means[1] + loss_y), float(a @ means[0] - loss_x)
         star = _Relation(current(), moments_x, moments_y).kappa_star(found["kappa"])
-        return _read(current(), tail, a, star, found["kappa"], lower, upper, float(a @ frame.gap))
+        return _read(
+            current(), tail, a, star, found["kappa"], lower, upper, float(a @ frame.gap), (moments_x, moments_y)
+        )
 
     return Formulation(
         cp.Problem(cp.Minimize(remainder - frame.distance), constraints),
@@ -490,7 +495,7 @@ def scalar_root(
     share = np.array([found.first, found.second]) * found.kappa if found.value > 0 else np.full(2, 0.5)
     lower, upper = float(found.a @ moments_y.mean + share[1]), float(found.a @ moments_x.mean - share[0])
     kappa = _Relation(pair, moments_x, moments_y).kappa(found.kappa)
-    reading = _read(pair, tail, found.a, found.kappa, kappa, lower, upper)
+    reading = _read(pair, tail, found.a, found.kappa, kappa, lower, upper, moments=(moments_x, moments_y))
     return _solution(found.value, reading, "scalar root", a=found.a, u=np.array([found.first, found.second]), t=found.t)
 
 
@@ -519,7 +524,7 @@ def semi_infinite(
         raise _inseparable(f"no direction separates all means of {pair!r}")
     kappa_star = _Relation(pair, moments_x, moments_y).kappa_star(found.kappa)
     lower, upper = float(found.a @ sides[1].mean) + found.losses[1], float(found.a @ sides[0].mean) - found.losses[0]
-    reading = _read(pair, tail, found.a, kappa_star, found.kappa, lower, upper)
+    reading = _read(pair, tail, found.a, kappa_star, found.kappa, lower, upper, moments=(moments_x, moments_y))
     return _solution(1 / kappa_star, reading, "cutting planes", found.rounds, a=found.a)
 
 
