@@ -9,7 +9,15 @@ import numpy as np
 from convexnovelty.sparse_rows import is_sparse, sparse_gamma, sparse_squared_distances, sparse_squared_norms
 from convexnovelty.validation import Array, points, vector
 
-__all__ = ["FALLBACK_GAMMA", "column_variances", "mean_variance", "scale_gamma", "squared_distances", "squared_norms"]
+__all__ = [
+    "FALLBACK_GAMMA",
+    "column_variances",
+    "laplacian_gamma",
+    "mean_variance",
+    "scale_gamma",
+    "squared_distances",
+    "squared_norms",
+]
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -40,6 +48,21 @@ def scale_gamma(X: Any, weights: Any = None) -> float:
     shares = np.repeat(vector(weights, "weights", X.shape[0])[:, None], varying.shape[1], axis=1)
     mean = float(np.average(varying, weights=shares))
     return float(1.0 / (varying.shape[1] * np.average((varying - mean) ** 2, weights=shares)))
+
+
+def laplacian_gamma(X: Any, weights: Any = None) -> float:
+    """gamma = 1 / (p s), where s^2 is the mean of the column variances: one over a distance, not over a square.
+
+    With weights of shape (n,) a point counts as often as its weight says; points that are all equal get 1.
+    """
+    X = points(X, "X")
+    if weights is None:
+        variance = mean_variance(X)
+    else:
+        shares = vector(weights, "weights", X.shape[0])
+        centred = X - np.average(X, axis=0, weights=shares)
+        variance = float(np.average(centred**2, axis=0, weights=shares).mean())
+    return float(1.0 / (X.shape[1] * variance**0.5)) if variance > 0 else FALLBACK_GAMMA
 
 
 def squared_distances(X: Array, Z: Array) -> Array:

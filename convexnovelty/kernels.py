@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from convexnovelty.distances import FALLBACK_GAMMA, mean_variance, scale_gamma, squared_distances, squared_norms
+from convexnovelty.distances import laplacian_gamma, scale_gamma, squared_distances, squared_norms
 from convexnovelty.errors import InputError
 from convexnovelty.sparse_rows import is_sparse, rows_of, sparse_products
 from convexnovelty.validation import Array, integer, number, points, positive
@@ -291,9 +291,7 @@ class Laplacian(Kernel):
         """``gamma="scale"`` as 1 / (p s), where s^2 is the mean of the column variances: a distance, not a square."""
         if self.gamma != SCALE:
             return self
-        variance = mean_variance(points(X, "X"))
-        columns = points(X, "X").shape[1]
-        return Laplacian(1.0 / (columns * variance**0.5) if variance > 0 else FALLBACK_GAMMA)
+        return Laplacian(laplacian_gamma(X))
 
 
 @dataclass(frozen=True, repr=False)

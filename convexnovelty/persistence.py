@@ -107,8 +107,9 @@ def save(estimator: Any, path: str | Path, *, notes: Mapping[str, Any] | None = 
 def load(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
     """The estimator that :func:`save` wrote, with exactly the same decision function.
 
-    Raises InputError for whatever is no such file: another format or version, a file cut short, changed by a single
-    bit, larger than ``max_bytes``, or made up. Nothing in the file is executed, and nothing is unpacked to disk.
+    Raises InputError for whatever is no such file: another format or version, a file cut short, content of which a
+    single bit was changed, larger than ``max_bytes``, or made up. What a ZIP archive holds beside its content (dates,
+    attributes, bytes after its end) is not read. Nothing in the file is executed, and nothing is unpacked to disk.
     """
     return read(path, max_bytes=max_bytes)[0]
 
@@ -198,7 +199,8 @@ def _probe(model: Any) -> None:
         raise InputError(f"{columns!r} columns were found where the score has {known}")
     for step in (*before, last):
         names = getattr(step, "feature_names_in_", np.empty(columns))
-        units = np.ones(columns) if step is last else step.scale_
+        # A scaler that does not scale says so with None.
+        units = np.ones(columns) if step is last or step.scale_ is None else step.scale_
         if step.n_features_in_ != columns or np.shape(names) != (columns,) or np.shape(units) != (columns,):
             raise InputError("names or units do not fit the columns")
     with np.errstate(all="ignore"):

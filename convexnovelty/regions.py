@@ -7,6 +7,7 @@ vectors of a solution lie there by construction, and rounding must not throw the
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -216,6 +217,12 @@ class Guarantee(str):
     def outside(cls, bound: float, claim: str) -> Guarantee:
         """The guarantee "P(outside) <= bound for claim"."""
         return cls(f"P(outside) <= {bound:.6g} for {claim}", bound, claim)
+
+    def recounted(self, outside: int) -> Guarantee:
+        """The same sentence with another number of training points outside; a sentence without one as it is."""
+        text, found = re.subn(r"^\d+(?= of \d+ training points lie outside)", str(outside), str(self))
+        claim = text if self.claim == str(self) else self.claim
+        return Guarantee(text, self.bound, claim) if found else self
 
     def __getnewargs__(self) -> tuple[str, float, str]:  # type: ignore[override]
         return str(self), self.bound, self.claim

@@ -14,13 +14,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from convexnovelty import kernels
-from convexnovelty.distances import scale_gamma
+from convexnovelty.distances import laplacian_gamma, scale_gamma
 from convexnovelty.errors import ArgumentTypeError, InputError
 from convexnovelty.estimators.scores import Score
 from convexnovelty.false_positives import Calibration, threshold_rank
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear
-from convexnovelty.regions import TIE_TOLERANCE, Guarantee
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee
 from convexnovelty.tails import as_tail
 from convexnovelty.validation import Array, fraction, generator, points, squarable
 
@@ -36,13 +36,17 @@ __all__ = [
     "validated",
 ]
 
+# Shares of the scores that count as a tie where an exact algorithm found them, and where a conic solver did.
+EXACT, SOLVED = 1e-12, 1e-9
+
 
 @dataclass(frozen=True)
 class Learned:
     """What a method found: a score, the level at which points turn novel, and what is known of the result.
 
     ``certificate`` holds the recomputed optimality residuals of a solver's point, or None for an exact algorithm.
-    ``inside`` are the scores of the training points where they are known already.
+    ``inside`` are the scores of the training points where they are known already; ``scale`` is the size of what the
+    scores are differences of, where that is more than they are.
     """
 
     score: Score
@@ -51,6 +55,7 @@ class Learned:
     certificate: Any = None
     objective: float = float("nan")
     inside: Array | None = None
+    scale: float = 0.0
 
 
 def named_kernel(
@@ -74,7 +79,8 @@ def named_kernel(
     if kernel not in makers:
         raise InputError(f"kernel: {kernel!r} was found; give one of {', '.join(makers)}, a kernel or a function")
     if isinstance(gamma, str) and gamma == "scale" and X is not None and weights is not None:
-        gamma = scale_gamma(X, weights)
+        # The Laplacian kernel divides by a distance, the others by its square.
+        gamma = laplacian_gamma(X, weights) if kernel == "laplacian" else scale_gamma(X, weights)
     return makers[kernel]()
 
 
@@ -190,8 +196,14 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             self.guarantee_: Guarantee | None = calibration.guarantee
         else:
             # Support vectors lie on the boundary and belong to the region, whatever rounding says.
-            tie = TIE_TOLERANCE * float(np.ptp(inside)) + 1e-12 * float(np.abs(inside).max(initial=0.0))
-            self.offset_, self.guarantee_ = learned.level - tie, learned.guarantee
+            # What a solver leaves is relative to the scores themselves, which may all be alike.
+            relative = EXACT if learned.certificate is None else SOLVED
+            tie = TIE_TOLERANCE * float(np.ptp(inside)) + relative * float(np.abs(inside).max(initial=0.0))
+            self.offset_ = learned.level - tie - ROUNDING * learned.scale
+            self.guarantee_ = learned.guarantee
+            if learned.guarantee is not None:
+                # The sentence and ``predict`` count with one offset.
+                self.guarantee_ = learned.guarantee.recounted(int((inside - self.offset_ < 0).sum()))
         return self
 
     def _held_out(self, n: int) -> Any:

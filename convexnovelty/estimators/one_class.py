@@ -177,6 +177,7 @@ class SoftBall(_KernelMachine):
             level,
             self._counted(int((scores < level - slack).sum()), X.shape[0]),
             objective=2 * result.objective,
+            scale=float(squares.max(initial=0.0)),
         )
 
 
