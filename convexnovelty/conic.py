@@ -304,17 +304,34 @@ def interior_scales(
     stated = abs(sp.csr_array(A[: cones.zero]))
     if tilt and cones.zero:
         reach = np.where(reach > tilt * np.asarray(stated.max(axis=0).todense()).ravel(), reach, 0.0)
-    columns = 1.0 / _or_one(reach, 0.0)
+    columns = np.where(reach > 0, 1.0 / _or_one(reach, 0.0), 0.0)
     if cones.zero:
-        # A coordinate that only equations know gets the size that they give it.
-        known = sp.csr_array(stated @ sp.diags_array(np.where(reach > 0, columns, 0.0)))
-        size = _or_one(np.asarray(known.max(axis=1).todense()).ravel(), 0.0)
-        through = sp.csr_array(sp.diags_array(1.0 / size) @ stated)
-        width = np.asarray(through.max(axis=0).todense()).ravel()
-        columns = np.where(reach > 0, columns, 1.0 / _or_one(width, 0.0))
+        columns = _through_equations(stated, columns)
         whole = sp.csr_array(stated @ sp.diags_array(columns))
         rows[: cones.zero] = 1.0 / _or_one(np.asarray(whole.max(axis=1).todense()).ravel(), 0.0)
-    return rows, columns
+    return rows, np.where(columns > 0, columns, 1.0)
+
+
+def _through_equations(stated: sp.csr_array, columns: Array) -> Array:
+    """Scales of the columns, with those that only equations know (zero so far) given the size that these give them.
+
+    Equations with one open column come first, again and again: in one with two, the columns that are known may enter
+    by nothing but rounding, and say nothing of the others.
+    """
+    columns, present = columns.copy(), sp.csr_array((stated > 0).astype(float))
+    while True:
+        unknown = columns == 0
+        size = np.asarray(sp.csr_array(stated @ sp.diags_array(columns)).max(axis=1).todense()).ravel()
+        single = (present @ unknown.astype(float) == 1) & (size > 0)
+        used = single if single.any() else size > 0
+        entries, size = sp.coo_array(stated[used]), size[used]
+        i, j = entries.coords
+        of_open = unknown[j] & (entries.data > 0)
+        if not of_open.any():
+            return np.where(unknown, 1.0, columns)
+        given = np.full(columns.size, np.inf)
+        np.minimum.at(given, j[of_open], size[i[of_open]] / entries.data[of_open])
+        columns = np.where(np.isfinite(given), given, columns)
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,7 @@ class Membership:
         """
         first, scale = self._raw.equilibrated()
         inside = self._inside(first)
-        self._bounded(first)
+        inside = _further_in(first, inside, self._furthest(first))
         self._start = np.zeros_like(inside)
         self._steps: tuple[Array, Boost | None, Array] = (scale.rows, None, np.ones_like(scale.rows))
         slack = first.cones.projected(first.b - first.A @ inside)
@@ -226,20 +226,30 @@ class Membership:
                 return solution.x[: program.c.size]
         raise SolverError(f"{name or self.name}: no member could be found ({solution.status})", solution.status)
 
-    def _bounded(self, program: ConicProgram) -> None:
+    def _furthest(self, program: ConicProgram) -> Array | None:
+        """A point far from the walls, where the proof that the set is bounded has one; raises UnboundedSetError."""
         # A generic direction and its opposite suffice: a ray that is level in it would be a coincidence of
         # probability zero.
         direction = np.random.default_rng(20).standard_normal(self.size)
-        if _has_no_ray(program, self.columns, direction):
-            return
+        bounded, far = _has_no_ray(program, self.columns, direction)
+        if bounded:
+            return far
+        ends = []
         for sign in (1.0, -1.0):
             cost = np.zeros(program.c.size)
             cost[self.columns] = sign * direction / np.linalg.norm(direction)
             solution = next(attempts(replace(program, c=cost), LADDER[2:]))
             if "DualInfeasible" in solution.status and _is_ray(program, solution, cost) and _reaches(program, cost):
+                if _is_ray(_in_rows(program), solution, cost):
+                    raise UnboundedSetError(
+                        f"{self.name} is unbounded: it holds a ray, so that a worst case over it is infinite; bound it"
+                    )
                 raise UnboundedSetError(
-                    f"{self.name} is unbounded: it holds a ray, so that a worst case over it is infinite; bound it"
+                    f"{self.name} is unbounded, or so large beside its centre that float64 cannot tell; bound it, or give "
+                    "numbers that are nearer to each other"
                 )
+            ends.append(solution.x)
+        return np.asarray(sum(ends)) / len(ends)
 
     # -- a radius as a parameter -------------------------------------------------------------------------------------
 
@@ -507,8 +517,23 @@ def _reaches(program: ConicProgram, cost: Array) -> bool:
     return any(solution.status in DONE for solution in attempts(further, LADDER[2:3]))
 
 
-def _has_no_ray(program: ConicProgram, columns: Array, direction: Array) -> bool:
-    """Whether a multiplier shows by our own arithmetic that no direction is feasible for ever.
+def _further_in(program: ConicProgram, inside: Array, far: Array | None) -> Array:
+    """Halfway to a point with larger slacks, where that makes a difference: any point inside will do for a solver, and in
+    a set that is large beside its centre it finds one next to a wall."""
+    if far is None:
+        return inside
+    middle = (inside + far) / 2
+    sizes = [
+        np.array([np.linalg.norm(slack[block.rows]) for block in program.blocks if block.kind != "zero"])
+        for slack in (program.b - program.A @ point for point in (inside, middle))
+    ]
+    grown = np.max(sizes[1] / np.maximum(sizes[0], ROUNDING), initial=0.0) > RESCALE
+    return middle if grown and np.isfinite(middle).all() and _holds(program, middle, ROUNDING) else inside
+
+
+def _has_no_ray(program: ConicProgram, columns: Array, direction: Array) -> tuple[bool, Array | None]:
+    """Whether a multiplier shows by our own arithmetic that no direction is feasible for ever, and the point of the
+    largest slacks that comes with it.
 
     For a ray :math:`x`, :math:`-Ax \\in K`, so that :math:`A'z = 0` with :math:`z` inside of :math:`K^*` leaves
     :math:`Ax = 0` only, and the columns must have a part in no such :math:`x`. Sets without it may be bounded still:
@@ -517,14 +542,14 @@ def _has_no_ray(program: ConicProgram, columns: Array, direction: Array) -> bool
     inside = program.cones.dual_interior()
     solution = next(attempts(replace(program, c=program.A.T @ inside), LADDER[3:]))
     if solution.status not in DONE:
-        return False
+        return False, None
     multiplier = solution.z + inside
     left = float(np.linalg.norm(program.A.T @ multiplier))
     left += float(np.linalg.norm(program.cones.violations(solution.z, dual=True)))
     wanted = np.zeros(program.c.size)
     wanted[columns] = direction / np.linalg.norm(direction)
     share = scipy.sparse.linalg.lsqr(program.A.T, wanted, atol=CERTIFICATE / 10, btol=CERTIFICATE / 10)[0]
-    return bool(left <= CERTIFICATE and np.linalg.norm(program.A.T @ share - wanted) <= CERTIFICATE)
+    return bool(left <= CERTIFICATE and np.linalg.norm(program.A.T @ share - wanted) <= CERTIFICATE), solution.x
 
 
 def _is_ray(program: ConicProgram, solution: ConicSolution, cost: Array) -> bool:
@@ -532,6 +557,15 @@ def _is_ray(program: ConicProgram, solution: ConicSolution, cost: Array) -> bool
     value = float(cost @ solution.x)
     outside = float(np.linalg.norm(program.cones.violations(-(program.A @ solution.x))))
     return value < 0 and outside <= CERTIFICATE * -value
+
+
+def _in_rows(program: ConicProgram) -> ConicProgram:
+    """The program with rows of size one: of a bound that is far away its own scale leaves next to nothing."""
+    sizes = np.asarray(abs(program.A).max(axis=1).todense()).ravel()
+    for block in program.blocks:
+        if block.kind not in ("zero", "nonnegative"):
+            sizes[block.rows] = sizes[block.rows].max()
+    return replace(program, A=sp.csr_array(sp.diags_array(1.0 / np.where(sizes > 0, sizes, 1.0)) @ program.A))
 
 
 def _range(scales: Array) -> float:

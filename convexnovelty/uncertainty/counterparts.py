@@ -9,12 +9,13 @@ import numpy as np
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
+from convexnovelty.cones import smat
 from convexnovelty.conic import ConicProgram
 from convexnovelty.direct import minimum
 from convexnovelty.errors import InputError, SolverError
 from convexnovelty.membership import Counterpart, as_counterpart
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
-from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support
+from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support, membership_of
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.product import Product, as_moment_set
@@ -121,6 +122,9 @@ def _in_units(derive: Any, a: Any, uncertainty: Any) -> Counterpart:
     brought to size one, and its counterpart back.
     """
     unit = _size(uncertainty)
+    if isinstance(a, cp.Expression) and a.is_constant() and not a.parameters() and np.any(a.value):
+        # A set may be much larger than its centre shows; a direction that is known has seen to it.
+        unit = max(unit, 1.0 / float(np.max(np.abs(a.value))))
     made: Counterpart = derive(unit * a)
     return Counterpart(made.value / unit, made.constraints)
 
@@ -203,11 +207,27 @@ def _evaluated(uncertainty: Any, a: Array, counterpart: Any) -> float:
     """
     length = (float(np.linalg.norm(a)) or 1.0) * _size(uncertainty)
     size = max(_nominal(uncertainty, a), 1e-6 * length)
-    value = size * evaluate(counterpart(a / size))
-    if abs(value) > 100.0 * size:  # the set is much larger than its centre
-        size = abs(value)
+    try:
+        value = size * evaluate(counterpart(a / size))
+    except SolverError:
+        value = np.inf
+    if abs(value) > 100.0 * size:  # the set is much larger than its centre, or a solver thought so
+        size = max(size, _reach(uncertainty, a))
         value = size * evaluate(counterpart(a / size))
     return value
+
+
+def _reach(uncertainty: Any, a: Array) -> float:
+    """The size of the worst case as the membership shows it, with the scaling that was found for it."""
+    held = membership_of(
+        uncertainty if isinstance(uncertainty, (PointSet, CovarianceSet)) else as_moment_set(uncertainty)
+    )
+    sizes, direction = np.abs(held.centre) + held.widths, np.abs(a)
+    if isinstance(uncertainty, PointSet):
+        return float(direction @ sizes)
+    triangle = a.size * (a.size + 1) // 2
+    deviation = float(np.sqrt(direction @ smat(sizes[-triangle:], a.size) @ direction))
+    return max(deviation, float(direction @ sizes[: a.size])) if sizes.size > triangle else deviation
 
 
 def _nominal(uncertainty: Any, a: Array) -> float:

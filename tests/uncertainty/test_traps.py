@@ -9,7 +9,17 @@ import pytest
 from convexnovelty import Moments, single_class_mpm
 from convexnovelty.errors import InputError, UnboundedSetError
 from convexnovelty.membership import Arrays, Membership
-from convexnovelty.uncertainty import Box, ConicSet, CovarianceSet, FrobeniusBall, NormBall, evaluate_support
+from convexnovelty.uncertainty import (
+    Box,
+    ConicSet,
+    CovarianceSet,
+    Ellipsoid,
+    FrobeniusBall,
+    NormBall,
+    adversary,
+    evaluate_deviation,
+    evaluate_support,
+)
 
 MOMENTS = Moments(np.array([3.0, 4.0]), np.eye(2))
 
@@ -151,3 +161,39 @@ def test_every_kind_of_ray_is_found(description):
 def test_a_bounded_set_passes(description, largest):
     value, _ = membership(description).maximise(np.ones(2))
     assert value == pytest.approx(largest, rel=1e-6)
+
+
+# -- sets that are much larger than their centre -----------------------------------------------------------------------
+
+
+class Ball(CovarianceSet):
+    """A Frobenius ball without a closed form."""
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.radius]
+
+
+@pytest.mark.parametrize("radius", [1e6, 1e10, 1e12, 1e13])
+def test_a_set_far_larger_than_its_centre_keeps_its_value(radius):
+    """The derived value lay a quarter below the truth, without a word; the truth is the centre's and the radius'."""
+    covariance, a = np.diag([1.0, 0.5, 2.0]), np.array([1.0, -1.0, 0.5])
+    uncertainty = Ball(radius).centred(Moments(np.zeros(3), covariance))
+    expected = np.sqrt(a @ covariance @ a + radius * (a @ a))
+    assert evaluate_deviation(uncertainty, a) == pytest.approx(expected, rel=1e-6)
+    assert adversary(uncertainty, a).value == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_bounded_set_is_not_said_to_hold_a_ray():
+    with pytest.raises(UnboundedSetError, match="or so large beside its centre that float64 cannot tell"):
+        evaluate_deviation(Ball(1e20).centred(MOMENTS), np.ones(2))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_hull_of_flat_ellipsoids(seed):
+    """Members of one are known through chains of equations, and rounding must not give them their scale."""
+    rng = np.random.default_rng(seed)
+    one, two, w = rng.normal(size=(1, 3)), rng.normal(size=(1, 3)), rng.normal(size=3)
+    hull = (Ellipsoid(one.T @ one, 1.0) | Ellipsoid(two.T @ two, 0.3)).centred(np.zeros(3))
+    expected = max(abs(float(one[0] @ w)), 0.3 * abs(float(two[0] @ w)))
+    assert evaluate_support(hull, w, route="derived") == pytest.approx(expected, rel=1e-7)
+    assert adversary(hull, w).value == pytest.approx(expected, rel=1e-7)
