@@ -17,22 +17,27 @@ maximising over the membership directly, so that the two are independent bounds 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
-from convexnovelty.cones import svec_map
+from convexnovelty.cones import svec, svec_map
+from convexnovelty.direct import attempts
 from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError
-from convexnovelty.membership import Arrays, Counterpart, Membership, convex
+from convexnovelty.membership import DONE, Arrays, Counterpart, Membership, convex
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import Face
 from convexnovelty.uncertainty.tools import as_expression, listed
+from convexnovelty.validation import Array
 
 __all__ = ["derived_deviation", "derived_loss", "derived_support", "membership_of"]
 
 ENROLS_NOTHING = "what is derived from every set's membership"
+
+POINT = 1e-3  # size, as a share of the centre's, that a solver may leave of a set that is a point
 
 
 def _description(uncertainty: UncertaintySet, dimension: int) -> tuple[Any, int]:
@@ -74,9 +79,17 @@ def membership_of(uncertainty: UncertaintySet) -> Membership:
 
 
 def _made(uncertainty: UncertaintySet) -> Membership:
+    arrays = _arrays(uncertainty)
+    if _is_centre(uncertainty, arrays):
+        for name in uncertainty.numbers():
+            uncertainty.fix(name)
+        center = _flat_center(uncertainty)
+        arrays = Arrays.compiled(lambda v: [v == center], arrays.columns.size, repr(uncertainty))
+        return Membership(arrays, repr(uncertainty))
     if uncertainty._tuner is None:
-        return Membership(_arrays(uncertainty), repr(uncertainty))
-    arrays, names, others = _arrays(uncertainty), [], []
+        return Membership(arrays, repr(uncertainty))
+    names: list[str] = []
+    others: list[Arrays] = []
     for name in uncertainty.numbers():
         try:
             elsewhere = [_arrays(other) for other in _elsewhere(uncertainty, name)]
@@ -100,6 +113,36 @@ def _arrays(uncertainty: UncertaintySet) -> Arrays:
 
     arrays: Arrays = uncertainty.kept("arrays", make)
     return arrays
+
+
+def _is_centre(uncertainty: UncertaintySet, arrays: Arrays) -> bool:
+    """Whether a radius of zero leaves the centre alone, as far as a solver can tell of what the class says.
+
+    Where the membership says so by a power of a norm, no interior-point method is exact: it keeps a root of its
+    tolerance, of which the worst case would make per cents.
+    """
+    if vars(uncertainty).get("radius") != 0.0 or not uncertainty.nominal_at_zero:
+        return False
+    program, scale = arrays.program.equilibrated()
+    center = _flat_center(uncertainty) / scale.columns[arrays.columns]
+    direction = np.random.default_rng(20).standard_normal(center.size)
+    direction /= np.linalg.norm(direction) * max(1.0, float(np.linalg.norm(center)))
+    for sign in (1.0, -1.0):
+        cost = np.zeros(program.c.size)
+        cost[arrays.columns] = sign * direction
+        found = next(attempts(replace(program, c=cost), (1e-8,)))
+        if found.status not in DONE or abs(direction @ (found.x[arrays.columns] - center)) > POINT:
+            return False
+    return True
+
+
+def _flat_center(uncertainty: Any) -> Array:
+    """The centre as the vector that :func:`_description` speaks of."""
+    if isinstance(uncertainty, CovarianceSet):
+        return svec(np.asarray(uncertainty.center))
+    if isinstance(uncertainty, MomentSet):
+        return np.concatenate([uncertainty.center_mean, svec(np.asarray(uncertainty.center_covariance))])
+    return np.asarray(uncertainty.center, dtype=float)
 
 
 def _elsewhere(uncertainty: UncertaintySet, name: str) -> list[Any]:

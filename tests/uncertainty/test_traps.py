@@ -197,3 +197,24 @@ def test_the_hull_of_flat_ellipsoids(seed):
     expected = max(abs(float(one[0] @ w)), 0.3 * abs(float(two[0] @ w)))
     assert evaluate_support(hull, w, route="derived") == pytest.approx(expected, rel=1e-7)
     assert adversary(hull, w).value == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("power", [1.5, 3])
+def test_a_radius_of_zero_leaves_the_centre_alone_however_it_is_said(power):
+    """A power of a norm that must be zero: solvers keep a root of their tolerance, and the worst case was 7 % off."""
+
+    class Power(CovarianceSet):
+        def membership(self, S):
+            return [cp.power(cp.norm(S - self.center, "fro"), power) <= self.radius]
+
+    assert objective(Power(0.0)) == pytest.approx(objective(None), rel=1e-7)
+    expected = objective(FrobeniusBall(0.1 ** (1 / power)))
+    assert objective(Power(0.1)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_set_that_is_more_than_its_centre_at_zero_is_kept():
+    class Plus(CovarianceSet):
+        def membership(self, S):
+            return [cp.norm(S - self.center, "fro") <= self.radius + 0.1]
+
+    assert objective(Plus(0.0)) == pytest.approx(objective(FrobeniusBall(0.1)), rel=1e-6)
