@@ -327,10 +327,13 @@ class Membership:
         v = share * self.centre + cp.multiply(self.widths, x[self.columns])
         return v, program.cones.constraints(slack)
 
-    def maximise(self, w: Array, root: Array | None = None, kappa: float = 0.0) -> tuple[float, Array]:
+    def maximise(
+        self, w: Array, root: Array | None = None, kappa: float = 0.0, *, settle: bool = True
+    ) -> tuple[float, Array]:
         r"""The largest :math:`w'v + \kappa\sqrt{r'v}` over the set, and a member that attains it.
 
         The primal program is solved, so that the value is reached by a member and owes nothing to :meth:`support`.
+        Without ``settle`` the point is the solver's own, a member up to its tolerance.
         """
         width = self._width[self.columns]
         program = self._program
@@ -356,11 +359,19 @@ class Membership:
             if error <= PRECISE:
                 break
         if best is not None:
-            v = self.centre + width * self._settled(best[: self._program.c.size])[self.columns]
-            value = float(w @ v)
-            if root is not None and kappa > 0:
-                value += kappa * float(np.sqrt(max(float(root @ v), 0.0)))
-            return value, v
+            found = best[: self._program.c.size]
+
+            def value(x: Array) -> float:
+                v = self.centre + width * x[self.columns]
+                more = kappa * float(np.sqrt(max(float(root @ v), 0.0))) if root is not None and kappa > 0 else 0.0
+                return float(w @ v) + more
+
+            if not settle:
+                return value(found), self.centre + width * found[self.columns]
+            settled = self._settled(found)
+            # Where members are far from the solver's point its value is the better one.
+            kept = settled if value(found) - value(settled) <= PRECISE * max(scale, abs(value(found))) else found
+            return value(kept), self.centre + width * kept[self.columns]
         raise SolverError(f"{self.name}: the worst member could not be found ({', '.join(statuses)})", statuses[-1])
 
     def _settled(self, x: Array) -> Array:

@@ -87,4 +87,5 @@ def _largest(membership: Membership, probe: Array) -> tuple[float, Array]:
     r"""The member with the largest :math:`\mathrm{tr}(BSB')` for the rows of ``probe``, :math:`B`."""
     triangle = svec(probe.T @ probe)
     weights = np.concatenate([np.zeros(membership.size - triangle.size), triangle])
-    return membership.maximise(weights)
+    # The little that makes a point a member would show as variance in directions that have none.
+    return membership.maximise(weights, settle=False)
