@@ -22,6 +22,7 @@ from convexnovelty.validation import Array
 
 __all__ = ["Boost", "Cones", "ConicProgram", "ConicSolution", "Equilibration", "Residuals", "interior_scales"]
 
+NOISE = 1e-12  # share of the largest entry of an equation below which another is rounding
 ROUNDING = 1e-14  # share of the largest entry of a column below which an entry counts as zero
 LOWER_TRIANGLE_SOLVERS = ("SCS", "DIFFCP")
 
@@ -313,25 +314,16 @@ def interior_scales(
 
 
 def _through_equations(stated: sp.csr_array, columns: Array) -> Array:
-    """Scales of the columns, with those that only equations know (zero so far) given the size that these give them.
-
-    Equations with one open column come first, again and again: in one with two, the columns that are known may enter
-    by nothing but rounding, and say nothing of the others.
-    """
-    columns, present = columns.copy(), sp.csr_array((stated > 0).astype(float))
-    while True:
-        unknown = columns == 0
-        size = np.asarray(sp.csr_array(stated @ sp.diags_array(columns)).max(axis=1).todense()).ravel()
-        single = (present @ unknown.astype(float) == 1) & (size > 0)
-        used = single if single.any() else size > 0
-        entries, size = sp.coo_array(stated[used]), size[used]
-        i, j = entries.coords
-        of_open = unknown[j] & (entries.data > 0)
-        if not of_open.any():
-            return np.where(unknown, 1.0, columns)
-        given = np.full(columns.size, np.inf)
-        np.minimum.at(given, j[of_open], size[i[of_open]] / entries.data[of_open])
-        columns = np.where(np.isfinite(given), given, columns)
+    """Scales of the columns, with those that only equations know (zero so far) given the size that these give them."""
+    known = columns > 0
+    # What rounding leaves of a difference says nothing of the size of the other columns.
+    largest = np.asarray(stated.max(axis=1).todense()).ravel()
+    entries = sp.coo_array(stated)
+    i, j = entries.coords
+    told = known[j] & (entries.data > NOISE * largest[i])
+    size = _or_one(_maxima(entries.data[told] * columns[j[told]], i[told], stated.shape[0]), 0.0)
+    width = _maxima(entries.data / size[i], j, columns.size)
+    return np.where(known, columns, 1.0 / _or_one(width, 0.0))
 
 
 @dataclass(frozen=True)
