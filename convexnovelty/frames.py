@@ -9,6 +9,7 @@ direction as an affine expression.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ __all__ = ["Frame"]
 
 # Directions whose deviation is below this share of the unit are scaled as if they had it.
 FLOOR = 1e-6
+
+# The length, in deviations, up to which a direction without nominal variance may help a set's worst case.
+LONG = 1e5
 
 # Columns whose deviations differ by more than this are posed in their own units: principal axes would be those of the
 # largest columns, and what rounding leaves of the others.
@@ -40,7 +44,7 @@ class Frame:
         """The frame for nominal moments; ``spread`` is a variance that the uncertainty adds in every direction."""
         wide = _range(np.array(moments.variances) + spread) > WIDE**2
         axes = _all_axes(moments) if rotate and not wide else None
-        posed = moments.rotated(axes) if axes is not None else moments
+        posed = moments if axes is None else _posed(moments, axes)
         variances = np.array(moments.variances)
         if axes is not None:
             found = moments.eigen[0]
@@ -56,9 +60,49 @@ class Frame:
         inverse = np.diag(1 / self.scales) if self.axes is None else (self.axes / self.scales).T
         return Quantity(y, axes=axes, inverse=inverse)
 
+    def bounds(self, direction: Quantity) -> list[Any]:
+        """What keeps a direction finite that neither nominal mean nor covariance see, in axes that are not theirs.
+
+        Columns of which one follows from others leave it free: the rounding of the mean along it would pay for any
+        length. A set that sees it keeps it far shorter than this.
+        """
+        unseen = self._unseen()
+        return [cp.norm(unseen @ direction.variable) <= LONG] if unseen.size else []
+
+    def seen(self, a: Array) -> Array:
+        """A direction without the part that neither nominal mean nor covariance see."""
+        unseen = self._unseen()
+        y = a / self.scales
+        return np.asarray(self.scales * (y - unseen.T @ (unseen @ y))) if unseen.size else a
+
+    def _unseen(self) -> Array:
+        rank = self.moments.eigen[0].size
+        if self.axes is not None or rank == self.moments.dimension or not _is_within(self.moments):
+            return np.zeros((0, self.scales.size))
+        return np.asarray(np.linalg.svd(self.moments.factor * self.scales, full_matrices=True)[2][rank:])
+
     def posed(self, direction: Quantity) -> cp.Expression:
         """The direction in the frame's own axes, as the sets see it."""
         return cp.multiply(self.scales, direction.variable)
+
+
+def _is_within(moments: Moments) -> bool:
+    """Whether the mean lies in the range of the covariance, up to rounding."""
+    return moments.null_direction(moments.mean) is None
+
+
+def _posed(moments: Moments, axes: Array) -> Moments:
+    """The moments in axes; where only rounding of the mean lies along those without variance, it is taken away.
+
+    Along them nothing else holds a direction back: a program finds a mean of 1e-16 and stretches it to one.
+    """
+    rank = moments.eigen[0].size
+    posed = moments.rotated(axes)
+    if rank == moments.dimension or not _is_within(moments):
+        return posed
+    seen = np.arange(moments.dimension) < rank
+    covariance = np.where(np.outer(seen, seen), posed.covariance, 0.0)
+    return Moments(np.where(seen, posed.mean, 0.0), covariance, moments.count, moments.ddof)
 
 
 def _range(variances: Array) -> float:

@@ -384,13 +384,15 @@ class Membership:
         equations = A[: cones.zero]
         if cones.zero:
             left = equations @ x - b[: cones.zero]
-            x = x - scipy.sparse.linalg.lsqr(equations, left, atol=1e-15, btol=1e-15)[0]
-        slack = b - A @ x
+            met = x - scipy.sparse.linalg.lsqr(equations, left, atol=1e-15, btol=1e-15)[0]
+        else:
+            met = x
+        slack = b - A @ met
         slack[: cones.zero] = 0.0
         inside = np.append(np.zeros(cones.zero), b[cones.zero :])
         for share in (0.0, *SHARES):
             if not cones.violations((1 - share) * slack + share * inside).any():
-                return np.asarray((1 - share) * x)
+                return np.asarray((1 - share) * met)
         return x
 
     def distance(self, v: Array) -> float:
@@ -409,10 +411,9 @@ class Membership:
         nearest = self._apart(self._completed(target), target)
         for solution in itertools.chain(attempts(replace(widened, c=cost), LADDER), attempts(squared, LADDER)):
             # Whatever the solver says of its point, a member that it leads to bounds the distance.
-            found = self._apart(solution.x[:width], target)
-            if solution.status == "Solved" and not np.isfinite(found):
-                found = float(np.linalg.norm(solution.x[self.columns] - target))
-            nearest = min(nearest, found)
+            nearest = min(nearest, self._apart(solution.x[:width], target))
+            if solution.status == "Solved":
+                nearest = min(nearest, float(np.linalg.norm(solution.x[self.columns] - target)))
             if nearest <= CERTIFICATE or solution.status == "Solved":
                 return nearest
         return nearest if np.isfinite(nearest) else float("nan")

@@ -262,6 +262,7 @@ def _program(
         loss.value + 1 <= 0,
         *deviation.constraints,
         *loss.constraints,
+        *frame.bounds(a),
     ]
 
     def limit() -> float:
@@ -418,10 +419,16 @@ def semi_infinite(
 
     def repair(values: Any) -> tuple[float, Any] | None:
         # The program is homogeneous: a direction whose worst loss is negative is feasible at the right length.
-        loss = adversary(-values["a"], kappa).value
-        if loss >= 0:
-            return None
-        return adversary.deviation(values["a"]).value / -loss, {"a": values["a"] / -loss}
+        def level(a: Array) -> tuple[float, Any] | None:
+            loss = adversary(-a, kappa).value
+            return None if loss >= 0 else (adversary.deviation(a).value / -loss, {"a": a / -loss})
+
+        found, seen = level(values["a"]), frame.seen(values["a"])
+        if found is None or seen is values["a"]:
+            return found
+        # Where no member sees more than the nominal moments do, the shortest of the optimal normals is the answer.
+        shorter = level(seen)
+        return shorter if shorter is not None and shorter[0] <= found[0] * (1 + EDGE) else found
 
     # The nominal moments need not be a member (a factor model of the covariance is not): the first cut is one.
     first = adversary(-moments.mean / moments.unit**2, kappa).member
@@ -434,7 +441,7 @@ def semi_infinite(
                 Robust(lambda values: adversary.deviation(values["a"]).member, deviation_cuts),
             ],
             repair,
-            constraints=[u >= 0],
+            constraints=[u >= 0, *frame.bounds(a)],
             seeds=[[first], [first]],
             tolerance=1e-9,
         )

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import convexnovelty as cn
+from convexnovelty import Moments, single_class_mpm
+from convexnovelty import uncertainty as sets
 from convexnovelty.errors import InfeasibleError, InputError
 from convexnovelty.methods.single_class_mpm import (
     closed_form,
@@ -372,3 +374,35 @@ def test_the_plane_of_a_coordinate_that_never_varies_goes_through_its_scale():
     found = closed_form(cn.Moments(np.array([1.0, 2.0]), np.diag([1.0, 0.0])), 0.99)
     assert found.objective == 0.0
     assert found.region.normal / found.region.offset == pytest.approx([0.0, 0.5], abs=1e-12)
+
+
+# -- columns of which one follows from others ---------------------------------------------------------------------------
+
+REDUNDANT = {
+    "twice": lambda X: np.c_[X, X[:, 0]],
+    "doubled": lambda X: np.c_[X, 2 * X[:, 0]],
+    "total": lambda X: np.c_[X, X.sum(axis=1)],
+    "units": lambda X: np.c_[X, 1e5 * X[:, 0]],
+}
+
+
+@pytest.mark.parametrize("uncertainty", [None, sets.MeanEllipsoid(0.05), sets.KLBall(0.01)], ids=repr)
+@pytest.mark.parametrize("redundant", REDUNDANT)
+def test_a_redundant_column_changes_nothing(redundant, uncertainty):
+    """The mean of 1e-16 along a direction without variance was stretched to one: 1e-10 for 0.45, said to be optimal."""
+    X = np.random.default_rng(1).normal([3.0, 1.0], 1.0, size=(60, 2))
+    wider = REDUNDANT[redundant](X)
+    expected = single_class_mpm(Moments.estimate(X), 0.7, uncertainty).solve()
+    found = single_class_mpm(Moments.estimate(wider), 0.7, uncertainty).solve()
+    assert found.objective == pytest.approx(expected.objective, rel=1e-7)
+    assert np.abs(found.region.normal).max() < 1.0
+    points = REDUNDANT[redundant](X + 0.1)
+    assert found.region.decision_values(points) == pytest.approx(expected.region.decision_values(X + 0.1), abs=1e-5)
+
+
+def test_a_mean_in_the_range_of_a_singular_covariance():
+    direction = np.array([1.0, 2.0, 0.0])
+    moments = Moments([3.0, 6.0, 1.0], np.outer(direction, direction) + np.diag([0.0, 0.0, 1.0]))
+    found = single_class_mpm(moments, 0.8).solve()
+    assert found.objective == pytest.approx(1 / (np.sqrt(10) - 2), rel=1e-8)
+    assert np.abs(found.region.normal).max() < 1.0
