@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from convexnovelty.distances import laplacian_gamma, scale_gamma, squared_distances, squared_norms
-from convexnovelty.errors import InputError
+from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.sparse_rows import is_sparse, rows_of, sparse_products
 from convexnovelty.validation import Array, integer, number, points, positive
 
@@ -334,7 +334,16 @@ class FromCallable(Kernel):
     def evaluate(self, X: Array, Z: Array) -> Array:
         """The function's values, checked for shape, kind and finiteness."""
         label = f"kernel {self!r}"
-        values = points(self.function(X, Z), label)
+        try:
+            found = self.function(X, Z)
+        except ConvexNoveltyError:
+            raise
+        except (TypeError, ValueError, IndexError) as error:
+            raise InputError(
+                f"{label}: {type(error).__name__} was raised for arrays of shapes {X.shape} and {Z.shape} ({error}); "
+                f"give a function of two sets of points that returns shape {(X.shape[0], Z.shape[0])}"
+            ) from error
+        values = points(found, label)
         if values.shape != (X.shape[0], Z.shape[0]):
             raise InputError(
                 f"{label}: values of shape {values.shape} were returned for {X.shape[0]} and {Z.shape[0]} points; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,7 +143,9 @@ def _types(X: Any) -> set[str]:
             X = np.asarray(X)
         except ValueError:  # rows of unequal length, which scikit-learn describes
             return set()
-    types = [kind for kind in (getattr(X, "dtype", None), *getattr(X, "dtypes", ())) if kind is not None]
+    columns = getattr(X, "dtypes", ())  # a Series, which scikit-learn refuses as one-dimensional, has one for all
+    types = [getattr(X, "dtype", None), *(columns if isinstance(columns, Iterable) else ())]
+    types = [kind for kind in types if kind is not None]
     letters = {str(getattr(kind, "kind", "")) for kind in types}
     text = any(str(kind).lower() in ("str", "string", "utf8", "category", "categorical") for kind in types)
     if "O" in letters and not sp.issparse(X):

@@ -26,6 +26,11 @@ __all__ = ["SingleClassMPM"]
 
 # A ridge below this share of k(x, x) is lost to rounding in the Gram matrix; coordinates keep it.
 LEAST_RIDGE = 1e-9
+# A worst deviation of the scores below this share of their size is rounding: it is zero or 1e-12 where a direction without
+# variance is left, 1e-7 with a ridge of 1e-14, and 1e-9 for points that lie 1e9 deviations away from the origin.
+CONSTANT = 1e-10
+# A variance below this share of the mean squared length is what rounding leaves of equal points.
+EQUAL = 1e-28
 # Points up to which a Gram matrix may be stored and factorised where iterations do not converge.
 STORED = 5000
 
@@ -39,7 +44,8 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         distributions with the moments, so that the share outside is usually far below 1 - confidence.
     uncertainty : a set of means, covariances or both, from :mod:`convexnovelty.uncertainty`; None for a Frobenius ball
         round the covariance whose radius is ``ridge`` times the mean squared length of the points.
-    ridge : see ``uncertainty``.
+    ridge : see ``uncertainty``; not used where a set is given. With a kernel n points leave a direction in which none of
+        them varies, so that zero, or a set that adds no variance, is refused unless ``rank`` cuts that direction off.
     tail : "chebyshev" (nothing is known of the distribution), or another tail or its name.
     kernel, gamma, degree, coef0 : as for :class:`~convexnovelty.estimators.OneClassSVM`, with the same warning:
         means of columns that lie far apart widen a kernel with ``gamma="scale"``.
@@ -52,11 +58,13 @@ class SingleClassMPM(WeightedNoveltyEstimator):
     Attributes
     ----------
     certificate_ : with ``solver="auto"`` and a kernel a :class:`~convexnovelty.algorithms.kernel_ridge.RidgeCertificate`
-        that bounds the error of the scores; with a CVXPY solver the residuals of its point.
+        that bounds the error of the scores; with a CVXPY solver the residuals of its point; None for a closed form: the
+        linear and a precomputed kernel, a ridge below 1e-9 of k(x, x), and sets with a closed form that are no ridge.
 
     Raises
     ------
-    InputError : on fitting, for a ``rank`` at which the scores are too far from those of the kernel.
+    InputError : on fitting, for a ``rank`` at which the scores are too far from those of the kernel; without
+        ``false_alarm_rate`` also where all points have the same score (see ``ridge``).
     InfeasibleError : on fitting, when no half-space holds that share; its ``limit`` is the largest that can be asked.
 
     Examples
@@ -228,9 +236,24 @@ class SingleClassMPM(WeightedNoveltyEstimator):
             problem = single_class_mpm.single_class_mpm(moments, self.confidence, uncertainty, self.tail)
             solution = problem.solve(None if self.solver == "auto" else self.solver)
         region: Any = solution.region
+        if self.false_alarm_rate is None:
+            # The threshold of held-out points is theirs, whatever the scores of the others are.
+            self._refuse_constant(moments, region.normal, solution.objective)
         linear = features is None or isinstance(features, LinearFeatures)
         score = LinearScore(region.normal) if linear else RegionScore(features, region)
         return Learned(score, region.level, solution.guarantee, solution.residuals, solution.objective)
+
+    def _refuse_constant(self, moments: Moments, normal: Array, deviation: float) -> None:
+        """Refuse a score that is one number at all points: they lie on the boundary, and rounding picks a side for each."""
+        squares = moments.variances + moments.mean**2
+        varied = bool((moments.variances > EQUAL * squares).any())
+        if varied and deviation <= CONSTANT * float(np.linalg.norm(np.asarray(normal) * np.sqrt(squares))):
+            given = f"ridge: {self.ridge!r}" if self.uncertainty is None else f"uncertainty: {self.uncertainty!r}"
+            raise InputError(
+                f"{given} was found, which adds no variance, and the points leave a direction of this kernel in which none "
+                "of them varies (n points leave one in n dimensions), so that every point lies on the boundary and rounding "
+                "picks its side; give ridge > 0 and no set, a smaller rank, or a set that adds variance (FrobeniusBall)"
+            )
 
 
 def _threads() -> int:

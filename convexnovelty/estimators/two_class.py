@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from convexnovelty.distances import squared_norms
-from convexnovelty.errors import InputError
+from convexnovelty.errors import ArgumentTypeError, InputError
 from convexnovelty.estimators.base import check_parameters, checked_weights, feature_map, named_kernel, validated
 from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import FeatureMap, LinearFeatures
@@ -27,8 +27,12 @@ __all__ = ["TwoClassMPM", "binary_classes"]
 
 def binary_classes(estimator: Any, y: Any) -> tuple[Array, Any]:
     """The two classes and the index of each label; scikit-learn's words for anything else."""
-    check_classification_targets(y)
-    classes, index = np.unique(y, return_inverse=True)
+    try:
+        check_classification_targets(y)
+        classes, index = np.unique(y, return_inverse=True)
+    except (TypeError, ValueError) as error:  # fractions; labels without an order, such as None beside text
+        refusal = ArgumentTypeError if isinstance(error, TypeError) else InputError
+        raise refusal(f"y: {str(error).rstrip('.')}; give two whole numbers or two names as labels") from error
     if classes.size > 2:
         raise InputError(
             f"y: Only binary classification is supported. The type of the target is multiclass ({classes.size} classes)."

@@ -1,0 +1,108 @@
+"""What other packages would refuse in their own words, or nobody would, is refused by the name of the argument."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from convexnovelty.errors import ConvexNoveltyError, IndefiniteError, InputError
+from convexnovelty.estimators import MomentClassifier, OneClassSVM, SingleClassMPM, TwoClassMPM
+from convexnovelty.uncertainty import FrobeniusBall, KLBall, LoewnerInterval, MeanEllipsoid
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(30, 2))
+
+
+def test_a_series_is_no_set_of_points(X):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    detector = OneClassSVM().fit(frame)
+    for use in (detector.fit, detector.decision_function):
+        with pytest.raises(InputError, match=r"^X: .*2-dimensional"):
+            use(frame["a"])
+    with pytest.raises(InputError, match=r"^X: strings were found"):
+        detector.fit(pd.Series(["u", "v"]))
+
+
+@pytest.mark.parametrize("kind", [TwoClassMPM, MomentClassifier])
+@pytest.mark.parametrize(
+    "labels", [[2.5, 5.5], [None, "a"], [1, "a"]], ids=["fractions", "None beside text", "number beside text"]
+)
+def test_labels_that_are_no_classes_are_refused_by_name(X, kind, labels):
+    y = np.array(labels, dtype=float if labels[0] == 2.5 else object)[np.arange(30) % 2]
+    with pytest.raises(InputError, match=r"^y: .* give two whole numbers or two names as labels"):
+        kind().fit(X, y)
+
+
+def test_a_function_of_two_vectors_is_no_kernel(X):
+    with pytest.raises(InputError, match=r"^kernel from_callable.*ValueError was raised .* returns shape \(30, 30\)"):
+        OneClassSVM(kernel=lambda a, b: a @ b).fit(X)
+    with pytest.raises(InputError, match=r"^kernel from_callable.*TypeError was raised"):
+        OneClassSVM(kernel=lambda a: a).fit(X)
+
+
+def test_what_a_kernel_function_refuses_itself_is_passed_on(X):
+    def refuse(a, b):
+        raise IndefiniteError("mine", -1.0)
+
+    with pytest.raises(ConvexNoveltyError, match=r"^mine$") as caught:
+        OneClassSVM(kernel=refuse).fit(X)
+    assert isinstance(caught.value, IndefiniteError)
+
+
+# -- scores that are the same at all points ------------------------------------------------------------------------------
+
+NO_VARIANCE = {
+    "no ridge": {"ridge": 0},
+    "no ridge, named solver": {"ridge": 0, "solver": "CLARABEL"},
+    "polynomial": {"ridge": 0, "kernel": "poly", "gamma": 1.0},
+    "rank of the sample": {"ridge": 0, "gamma": 5.0, "rank": 30},
+    "mean": {"uncertainty": MeanEllipsoid(0.05)},
+    "multiples": {"uncertainty": LoewnerInterval(0.1, "nominal")},
+    "divergence": {"uncertainty": KLBall(0.01)},
+}
+
+
+@pytest.mark.parametrize("options", NO_VARIANCE.values(), ids=NO_VARIANCE)
+def test_a_kernel_without_added_variance_is_refused(X, options):
+    argument = "uncertainty" if "uncertainty" in options else "ridge"
+    with pytest.raises(InputError, match=rf"^{argument}: .* every point lies on the boundary.*FrobeniusBall"):
+        SingleClassMPM(0.8, **options).fit(X + 4)
+
+
+def test_points_in_a_plane_are_refused_by_the_linear_kernel_too(X):
+    wide = np.random.default_rng(1).normal(size=(20, 40))
+    for points in (wide, np.c_[X, 2 * X[:, 0] + 0.3], lambda: iter([wide])):
+        with pytest.raises(InputError, match=r"^ridge: 0 was found"):
+            SingleClassMPM(0.5, kernel="linear", ridge=0).fit(points)
+
+
+ENOUGH = {
+    "least ridge": {"ridge": 1e-12},
+    "rank": {"ridge": 0, "rank": 10},
+    "set": {"uncertainty": FrobeniusBall(1e-9)},
+    "product": {"uncertainty": MeanEllipsoid(0.05) * FrobeniusBall(0.01)},
+}
+
+
+@pytest.mark.parametrize("options", ENOUGH.values(), ids=ENOUGH)
+def test_what_adds_variance_or_cuts_the_kernel_keeps_the_promise_to_the_sample(X, options):
+    detector = SingleClassMPM(0.3, gamma=0.5, **options).fit(X)
+    assert np.ptp(detector.decision_function(X)) > 0
+    assert (detector.predict(X) == -1).mean() <= detector.guarantee_.bound
+
+
+def test_points_far_away_of_unlike_units_or_equal_are_not_refused(X):
+    for points in (X + 1e8, (X + 4) * [1e-7, 1e7], np.full((20, 2), 3.3)):
+        detector = SingleClassMPM(0.5, kernel="linear", ridge=0).fit(points)
+        assert (detector.predict(points) == -1).mean() <= 0.5
+    assert (SingleClassMPM(0.5, ridge=0).fit(np.ones((20, 2))).predict(np.ones((20, 2))) == 1).all()
+
+
+def test_held_out_points_set_a_threshold_without_a_ridge():
+    X = np.random.default_rng(2).normal(size=(100, 2))
+    detector = SingleClassMPM(0.5, ridge=0, gamma=0.5, false_alarm_rate=0.2, random_state=0).fit(X[:60])
+    assert np.ptp(detector.score_samples(X[60:])) > 0.01
+    assert "held-out" in detector.guarantee_
