@@ -22,8 +22,9 @@ FAR = 1e4
 # Entries from which on the variances of a sparse matrix by rows are read in one compiled pass.
 ONE_PASS = 2_000_000
 
-# A column whose squared mean exceeds its variance so many times loses a digit in one pass, and is read once more.
-NEAR = 10.0
+# A column whose squared mean exceeds its variance so many times loses two digits in one pass, and is read once more: to
+# pick a few columns out of a matrix by rows takes as long as the pass.
+NEAR = 100.0
 
 # Up to this many rows or columns a dense Gram matrix of them is quicker than iterations.
 SMALL = 500
@@ -70,8 +71,8 @@ def estimate(
         mean, variances, Y, rest = sparse_scatter(X, w)
         remainder = np.where(rest == mean, 0.0, rest)  # what a column lacks that was shifted by its mean
     else:
-        mean, Y, remainder = dense_scatter(X, w)
-        variances, rest = np.einsum("ij,ij->j", Y, Y) / total, np.zeros(p)
+        mean, Y, variances, remainder = dense_scatter(X, w, None if weights is None else np.sqrt(w))
+        rest = np.zeros(p)
     if representation == "diagonal":
         return Estimate(mean, loadings, variances * (total / divisor), None, remainder), total
     if representation == "dense":
@@ -150,17 +151,24 @@ def sparse_product(Y: Any, weights: Array) -> Array:
     return np.asarray((weighted.T @ weighted).toarray())
 
 
-def dense_scatter(X: Array, weights: Array) -> tuple[Array, Array, Array]:
-    r"""Mean of shape (p,), centred rows :math:`\sqrt{w_i}(x_i - m)` of shape (n, p), and the mean's remainder (p,).
+def dense_scatter(X: Array, weights: Array, roots: Array | None) -> tuple[Array, Array, Array, Array]:
+    r"""Mean of shape (p,), centred rows :math:`\sqrt{w_i}(x_i - m)` of shape (n, p), variances and the mean's remainder (p,).
 
     Sums start at the first row, so that points far from the origin keep their digits and constant columns give zeros.
+    ``roots`` are those of the weights, None where all are one: the rows are then not passed over to multiply by it.
     """
     total = weights.sum()
-    mean, remainder = exact_sum(X[0], weights @ (X - X[0]) / total)
-    rows = X - mean
-    rows *= np.sqrt(weights)[:, None]
-    rows[:, _constant(mean, np.einsum("ij,ij->j", rows, rows) / total)] = 0.0
-    return mean, rows, remainder
+    rows = X - X[0]
+    mean, remainder = exact_sum(X[0], weights @ rows / total)
+    np.subtract(X, mean, out=rows)
+    if roots is not None:
+        rows *= roots[:, None]
+    variances = np.einsum("ij,ij->j", rows, rows) / total
+    constant = _constant(mean, variances)
+    if constant.any():
+        rows[:, constant] = 0.0
+        variances[constant] = 0.0
+    return mean, rows, variances, remainder
 
 
 def exact_sum(a: Array, b: Array) -> tuple[Array, Array]:

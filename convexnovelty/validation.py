@@ -77,7 +77,10 @@ def _unboxed(array: NDArray[Any], name: str) -> Array:
 
 
 def _finite(array: Array, name: str) -> Array:
-    if not np.isfinite(array).all():
+    # A finite sum shows that every entry is, in one pass that stores nothing; a sum may overflow where no entry does.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = array.sum()
+    if not (np.isfinite(total) or np.isfinite(array).all()):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         place = f"row {where[0]}, column {where[1]}" if len(where) == 2 else f"position {', '.join(map(str, where))}"
         raise InputError(
@@ -108,15 +111,15 @@ def squarable(X: Any, name: str, *, new: bool = False) -> Any:
     beside a sample that is not.
     """
     sparse = hasattr(X, "nnz")
-    size = np.abs(X.data if sparse else X)
-    largest = float(size.max(initial=0.0))
+    entries = X.data if sparse else X
+    largest = max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))  # without a copy of the signs
     if largest > LARGEST:
         if sparse:
             found = X.tocoo()
             k = int(np.abs(found.data).argmax())
             i, j, value = int(found.row[k]), int(found.col[k]), found.data[k]
         else:
-            i, j = (int(k) for k in np.unravel_index(int(size.argmax()), X.shape))
+            i, j = (int(k) for k in np.unravel_index(int(np.abs(X).argmax()), X.shape))
             value = X[i, j]
         raise InputError(
             f"{name}: {value:.6g} was found at row {i}, column {j}, whose square is beyond float64; give points in a "

@@ -61,6 +61,7 @@ def smo(
     max_iterations: int | None = None,
     start: Any = None,
     seed: int = 0,
+    semidefinite: bool = False,
 ) -> SMOResult:
     """Minimise a'Qa/2 + p'a over 0 <= a <= upper with y'a = d, or without that equality.
 
@@ -70,8 +71,9 @@ def smo(
     far below it.
 
     ``rule="second-order"`` chooses pairs as libsvm does (Fan, Chen and Lin, JMLR 6, 2005); ``rule="schoelkopf"`` is
-    section 8.4 of the chapter: a random start (seeded), scans over all points and over those off their bounds, and the
-    second choice (8.28). ``start`` is a first guess; it is moved into the feasible set.
+    section 8.4 of the chapter: a random start (seeded), scans over all points and over those off their bounds, and
+    the second choice (8.28). ``start`` is a first guess; it is moved into the feasible set. ``semidefinite`` says
+    that Q is known to be so, as a matrix of inner products is, and leaves out the factorisation that shows it.
 
     Raises InputError for a box that cannot meet the equality and for values that are not finite, IndefiniteError with
     the eigenvalue, UnboundedError for an objective without a minimum, and SolverError with the gap if
@@ -88,7 +90,8 @@ def smo(
     limit = max(1_000_000, 100 * n) if max_iterations is None else integer(max_iterations, "max_iterations", 0)
     box = Box.of(n, upper, y, total if equality else None)
     guess = np.zeros(n) if start is None else box.signs * vector(start, "start", n)
-    refuse_indefinite(matrix)
+    if not semidefinite:
+        refuse_indefinite(matrix)
 
     # In signed coordinates and in units of the largest diagonal entry: of a positive semidefinite matrix, no entry is
     # larger than that one.

@@ -15,7 +15,7 @@ the derivative of a concave function whose maximum is :math:`\kappa_*^2`, so tha
 end: t = 0 where the first covariance vanishes along the best direction, infinity where the second does.
 
 The common axes cost two eigendecompositions. Where the covariances are well conditioned, a few Cholesky factorisations
-of :math:`C_x + tC_y` in a secant iteration on log t find the same root in a fraction of the time.
+of :math:`C_x + tC_y` in Newton's iteration on log t find the same root in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ __all__ = ["Axes", "Direction", "by_axes", "by_factorisations", "least_sum", "su
 CONDITION = 1e-9
 END = 12.0  # |log t| beyond which the root is looked for in axes
 STEPS = 30
+LAST = 1e-7  # a step in log t that is exact to rounding
+STEEPEST = 1.0 - 1e-6  # a ratio that grows as t does has its root at an end, or nowhere that a step would find
 ROUNDING = 1e-10  # |log(ratio / t)| that a factorisation may leave
 
 
@@ -115,7 +117,7 @@ def by_factorisations(first: Array, second: Array, d: Array) -> Direction | None
     r"""The root by Cholesky factorisations, or None where it is at an end or a factorisation loses too many digits.
 
     The deviations' ratio along the direction at t exceeds t below the root and falls short of it above, so that the
-    secant steps for :math:`\log(\text{ratio}(t)/t) = 0` are kept in a bracket.
+    Newton steps for :math:`\log(\text{ratio}(t)/t) = 0` are kept in a bracket.
     """
     pooled = first.diagonal() + second.diagonal()
     if not (pooled > 0).all():
@@ -124,32 +126,40 @@ def by_factorisations(first: Array, second: Array, d: Array) -> Direction | None
     scale = 1.0 / np.sqrt(pooled)
     A, B, e = first * scale[:, None] * scale, second * scale[:, None] * scale, d * scale
     low, high, log_t = -END, END, 0.0
-    before: tuple[float, float] | None = None
     for _ in range(STEPS):
         t = math.exp(log_t)
         found = _stationary(A, B, e, t)
         if found is None:
             return None
-        y, variances, factor = found
-        miss = 0.5 * (math.log(variances[0]) - math.log(variances[1])) - log_t
-        stalled = before is not None and abs(miss) >= abs(before[1]) and abs(miss) <= ROUNDING
-        if abs(miss) <= 1e-14 * max(1.0, abs(log_t)) or stalled:
-            deviations = [math.sqrt(v) / abs(float(y @ e)) for v in variances]
+        y, change, logarithm, slope, factor = found
+        miss = logarithm - log_t
+        if not slope < STEEPEST:
+            return None
+        step = miss / (1.0 - slope)
+        if abs(step) <= LAST:
+            # The step from here on is exact to the square of this, so that no matrix needs to be factorised for it.
+            moved = math.exp(log_t + step)
+            y = y + (moved - t) * change
+            variances = float(y @ (A @ y)), float(y @ (B @ y))
+            left = 0.5 * math.log(variances[0] / variances[1]) - math.log(moved)
             # Entries are at most one where the pooled variances are, and columns sum to p at most.
-            trusted = _reciprocal_condition(factor, max(1.0, t) * y.size) >= CONDITION
-            return Direction(y * scale / float(y @ e), deviations[0], deviations[1], t) if trusted else None
+            sound = _reciprocal_condition(factor, max(1.0, t) * y.size) >= CONDITION and abs(left) <= ROUNDING
+            along = float(y @ e)
+            deviations = [math.sqrt(v) / abs(along) for v in variances]
+            return Direction(y * scale / along, deviations[0], deviations[1], moved) if sound else None
         low, high = (log_t, high) if miss > 0 else (low, log_t)
-        step = miss  # the fixed point itself, which contracts, is the first step
-        if before is not None and before[1] != miss:
-            step = miss * (log_t - before[0]) / (before[1] - miss)
-        before = (log_t, miss)
+        # The fixed point's own step contracts, and halving the bracket cannot fail.
         candidates = (log_t + step, log_t + miss, (low + high) / 2)
         log_t = next(candidate for candidate in candidates if low <= candidate <= high)
     return None
 
 
-def _stationary(A: Array, B: Array, e: Array, t: float) -> tuple[Array, tuple[float, float], Array] | None:
-    """y = (A + tB)^{-1} e, its two variances, and the triangle; None where one of them is lost."""
+def _stationary(A: Array, B: Array, e: Array, t: float) -> tuple[Array, Array, float, float, Array] | None:
+    r"""y = (A + tB)^{-1} e and its derivative in t, the logarithm of its deviations' ratio with the derivative in log t,
+    and the triangle; None where one of them is lost.
+
+    With :math:`y' = -(A+tB)^{-1}By`, the variance :math:`y'Ay` has the derivative :math:`2y'Ay'`, and so has the other.
+    """
     from scipy.linalg.lapack import dpotrf, dpotrs
 
     matrix = t * B
@@ -158,9 +168,14 @@ def _stationary(A: Array, B: Array, e: Array, t: float) -> tuple[Array, tuple[fl
     factor, failed = dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)
     if failed:
         return None
-    y, failed = dpotrs(factor, e, lower=1)
-    variances = float(y @ (A @ y)), float(y @ (B @ y))
-    return (y, variances, factor) if not failed and min(variances) > 1e-12 * max(variances) else None
+    y = dpotrs(factor, e, lower=1)[0]
+    first, second = A @ y, B @ y
+    va, vb = float(y @ first), float(y @ second)
+    if not min(va, vb) > 1e-12 * max(va, vb):
+        return None
+    change = -dpotrs(factor, second, lower=1)[0]
+    slope = t * (float(change @ first) / va - float(change @ second) / vb)
+    return y, change, 0.5 * math.log(va / vb), slope, factor
 
 
 def _reciprocal_condition(factor: Array, norm: float) -> float:

@@ -26,7 +26,11 @@ class KernelLearningSVM(NoveltyEstimator):
         Columns whose means lie far apart widen all three, see ``gamma`` of :class:`~convexnovelty.estimators.OneClassSVM`.
     scale_penalty : the price of the largest score, the paper's C.
     covariance_weight : the paper's c, which brings in the metric of the covariance.
-    solver : "auto" for Clarabel, or the name of a CVXPY solver.
+    solver : "auto" for a linear program in the weights over cutting planes, each from the inner dual by pair steps, which
+        poses no program in the n by n features of every kernel; CVXPY and Clarabel where that method does not apply (mean
+        values k(x, x) that differ by more than a factor of a million) or does not reach its tolerance. Or the name of a
+        CVXPY solver. The block routine of :class:`~convexnovelty.estimators.OneClassSVM` has one equation; this dual has
+        three groups of multipliers, two of them with equations, so it has pair steps of its own.
     false_alarm_rate, calibration_share, random_state : as for :class:`~convexnovelty.estimators.OneClassSVM`.
 
     Attributes
@@ -66,10 +70,10 @@ class KernelLearningSVM(NoveltyEstimator):
 
     def _learn(self, X: Array, weights: Array | None) -> Learned:
         family = KernelFamily.of([KernelFeatures(X, kernel) for kernel in self._kernels(X)])
-        problem = kernel_learning.kernel_learning(
-            family, self.outlier_fraction, self.scale_penalty, self.covariance_weight
-        )
-        solution = problem.solve(None if self.solver == "auto" else self.solver)
+        given = (family, self.outlier_fraction, self.scale_penalty, self.covariance_weight)
+        solution = kernel_learning.by_pair_steps(*given) if self.solver == "auto" else None
+        if solution is None:
+            solution = kernel_learning.kernel_learning(*given).solve(None if self.solver == "auto" else self.solver)
         self.kernel_weights_ = solution.values["mu"]
         region: Any = solution.region
         return Learned(

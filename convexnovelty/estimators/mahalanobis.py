@@ -26,7 +26,11 @@ class MahalanobisSVM(NoveltyEstimator):
     covariance_weight, ddof : the weight of the sample's scatter, 1/(n - ddof) by default.
     kernel, gamma, degree, coef0, rank : as for :class:`~convexnovelty.estimators.OneClassSVM`, with the same warning:
         means of columns that lie far apart widen a kernel with ``gamma="scale"``.
-    solver : "auto" for Clarabel, or the name of a CVXPY solver.
+    solver : "auto" for the block dual routine of :class:`~convexnovelty.estimators.OneClassSVM`, on the Gram matrix in the
+        metric, wherever one covariance of the set is worst in every direction (the default set, and Frobenius and spectral
+        balls, exact covariances and Loewner intervals among others): the dual is then that of the one-class machine, and no
+        program is posed. Other sets have no single metric, and go to CVXPY and Clarabel. Or the name of a CVXPY solver.
+        Both ways store a matrix of n by n under a kernel.
     false_alarm_rate, calibration_share, random_state : as for :class:`~convexnovelty.estimators.OneClassSVM`.
 
     Examples
@@ -76,10 +80,14 @@ class MahalanobisSVM(NoveltyEstimator):
         uncertainty = self.uncertainty
         if uncertainty is None:
             uncertainty = FrobeniusBall(positive(self.ridge, "ridge", squared=True) * features.unit**2)
-        problem = mahalanobis_svm.mahalanobis_svm(
-            features, self.outlier_fraction, uncertainty, self.covariance_weight, self.ddof
-        )
-        solution = problem.solve(None if self.solver == "auto" else self.solver)
+        given = (self.covariance_weight, self.ddof)
+        if self.solver == "auto" and mahalanobis_svm.has_one_metric(features, uncertainty, *given):
+            solution = mahalanobis_svm.block_dual(features, self.outlier_fraction, uncertainty, *given)
+            objective = -solution.objective  # of the primal, as the program has it
+        else:
+            problem = mahalanobis_svm.mahalanobis_svm(features, self.outlier_fraction, uncertainty, *given)
+            solution = problem.solve(None if self.solver == "auto" else self.solver)
+            objective = solution.objective
         region: Any = solution.region
         score = LinearScore(region.normal) if isinstance(features, LinearFeatures) else RegionScore(features, region)
-        return Learned(score, region.level, solution.guarantee, solution.residuals, solution.objective)
+        return Learned(score, region.level, solution.guarantee, solution.residuals, objective)

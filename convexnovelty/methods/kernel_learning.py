@@ -19,7 +19,7 @@ from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.mixture import Inner, Machine, cutting_plane_weights, line_search_weight
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InputError
+from convexnovelty.errors import InputError, SolverError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.kernel_family import KernelFamily
@@ -589,6 +589,19 @@ def semi_infinite_lp(
     machine.refuse_infeasible()
     weights, inner, rounds = cutting_plane_weights(machine)
     return _solution(machine, inner, weights, "semi-infinite LP", rounds)
+
+
+def by_pair_steps(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float = 0.0
+) -> Solution | None:
+    """The solution of :func:`semi_infinite_lp`, or None where the program is to be asked instead."""
+    family = KernelFamily.of(features_or_grams)
+    if _not_alike(family) is not None:
+        return None
+    try:
+        return semi_infinite_lp(family, outlier_fraction, scale_penalty, covariance_weight)
+    except (SolverError, UnboundedError):
+        return None  # the pair steps or the planes did not reach their tolerance
 
 
 # -- the arrows --------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import scipy.optimize
 from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms import woodbury
+from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.cones import svec_map
@@ -52,6 +53,8 @@ INVERTIBLE = 1e-7
 # scaled as a whole only, so that nothing of the smallest of its entries is left in rounding.
 LARGEST_MEMBER = 12
 WIDEST_MEMBER = 1e3
+# KKT gap, in the units of the block routine, below which its Newton steps are asked for: they end at rounding.
+GAP = 1e-9
 # Squared lengths of the points in the shape of the set alone, from which Woodbury's identity subtracts nearly all.
 SMALLEST_SHAPE = 1e10
 
@@ -635,6 +638,53 @@ def sequential(
     return _solution(reading, result.objective, "SMO", result.iterations, alpha=result.multipliers)
 
 
+# Radii, in squared units of the features, below which Woodbury's identity leaves too few digits of the metric.
+SEEN_RADIUS = 1e-6
+
+
+def has_one_metric(
+    features: FeatureMap, uncertainty: Set = None, covariance_weight: Weight = None, ddof: int = 0
+) -> bool:
+    """Whether one covariance of the set is worst for every direction, so that :func:`block_dual` is exact."""
+    return _no_worst(Sample.of(features, uncertainty, covariance_weight, ddof)) is None
+
+
+@METHOD.node(
+    "block_dual",
+    kind="algorithm",
+    source="equation 7, by the routine that serves every dual of this family",
+    latex=r"\min_\alpha\ \tfrac12\alpha'(rK^{-1}+cH)^{-1}\alpha,\quad w=X\gamma,\ \gamma=(rI+cHK)^{-1}\alpha",
+    condition=_unless(_no_worst),
+)
+def block_dual(
+    features: FeatureMap,
+    outlier_fraction: float,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> Solution:
+    """The block routine on the metric's Gram matrix, from K alone where a radius is known, else on whitened points.
+
+    A kernel has as many features as points, so that whitening them takes a singular value decomposition of order n
+    where Woodbury's identity takes one Cholesky factorisation.
+    """
+    nu = _share(outlier_fraction, "outlier_fraction")
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    upper = slack_bound(nu, features.n)
+    r = sample.radius if isinstance(features, KernelFeatures) else None
+    if r is None or r < SEEN_RADIUS * features.unit**2:
+        metric = sample.metric()
+        result = solve_dual(metric.features.training, "linear", upper=upper, tolerance=GAP)
+        reading = _in_metric(sample, metric, result.multipliers, nu)
+    else:
+        gram = woodbury.metric_gram(sample.gram, r, sample.weight)
+        result = solve_dual(gram, "precomputed", upper=upper, tolerance=GAP)
+        gamma = woodbury.expansion(sample.gram, result.multipliers, r, sample.weight)
+        deviation = float(np.sqrt(max(2 * result.objective, 0.0)))
+        reading = _reading(sample, sample.points.T @ gamma, nu, deviation, gamma=gamma)
+    return _solution(reading, result.objective, "block dual", result.rounds, alpha=result.multipliers)
+
+
 def _not_all(outlier_fraction: float) -> str | None:
     return None if outlier_fraction == 1 else "every multiplier is at its bound for outlier_fraction = 1 only"
 
@@ -979,6 +1029,14 @@ METHOD.step(
     "dual",
     claim="pairwise steps end at the optimum of the dual",
     equation="equation 6",
+    reference="algorithm",
+    values=_letters("alpha"),
+)
+METHOD.step(
+    "block_dual",
+    "dual",
+    claim="working sets of the metric's Gram matrix, with Newton steps at the end, find the same optimum",
+    equation="equations 6 and 7",
     reference="algorithm",
     values=_letters("alpha"),
 )

@@ -574,7 +574,8 @@ def coordinate_descent(
     if slack_penalty is None and _touches(_factor_of(gram)):
         # The dual has no bound then, and coordinates would grow without end.
         raise _inseparable(as_moment_set(uncertainty))
-    result = smo((gram + gram.T) / 4, -np.ones(X.shape[0]), upper=upper, equality=False)
+    # Inner products: a factorisation to show that they are semidefinite would cost as much as the steps.
+    result = smo((gram + gram.T) / 4, -np.ones(X.shape[0]), upper=upper, equality=False, semidefinite=True)
     return _from_multipliers(
         X,
         negative_moments,

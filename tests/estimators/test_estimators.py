@@ -17,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 import convexnovelty as cn
 from convexnovelty import estimators
 from convexnovelty.errors import InfeasibleError, InputError
-from convexnovelty.uncertainty import FrobeniusBall, MeanEllipsoid
+from convexnovelty.methods.mahalanobis_svm import sequential
+from convexnovelty.uncertainty import CovarianceHull, FrobeniusBall, LoewnerInterval, MeanEllipsoid
 
 DETECTORS = [
     "OneClassSVM",
@@ -72,12 +73,60 @@ def test_mahalanobis_and_two_class_agree_with_the_factories(X, novel, rng):
     ball = FrobeniusBall(0.5)
     solution = cn.mahalanobis_svm(cn.LinearFeatures(X), 0.2, ball).solve()
     ours = estimators.MahalanobisSVM(0.2, uncertainty=ball, kernel="linear").fit(X)
-    np.testing.assert_allclose(ours.decision_function(novel), solution.region.decision_values(novel), atol=1e-5)
+    theirs = solution.region.decision_values(novel)
+    # A cone solver knows the plane to the root of its accuracy; the objective, and pair steps, know it to rounding.
+    np.testing.assert_allclose(ours.decision_function(novel), theirs, atol=1e-5 * np.abs(theirs).max())
+    assert ours.objective_ == pytest.approx(solution.objective, rel=1e-8)
     other = rng.standard_normal((50, 3))
     pair = cn.two_class_mpm(cn.Moments.estimate(X), cn.Moments.estimate(other), ball).solve()
     machine = estimators.TwoClassMPM(uncertainty=ball).fit(np.vstack([other, X]), np.repeat([0, 1], [50, 60]))
     assert machine.objective_ == pytest.approx(pair.objective, rel=1e-7)
     np.testing.assert_allclose(machine.decision_function(novel), pair.region.decision_values(novel), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "uncertainty"),
+    [
+        ("linear", FrobeniusBall(0.05)),
+        ("linear", LoewnerInterval(0.5, "nominal")),
+        ("gaussian", FrobeniusBall(0.05)),
+        ("gaussian", None),
+    ],
+)
+def test_mahalanobis_agrees_with_pair_steps_to_rounding(X, novel, kernel, uncertainty):
+    """The block routine on Woodbury's Gram matrix, and pair steps on whitened points, which share neither."""
+    ours = estimators.MahalanobisSVM(0.2, uncertainty=uncertainty, kernel=kernel).fit(X)
+    features = cn.LinearFeatures(X) if kernel == "linear" else cn.KernelFeatures(X, cn.kernels.gaussian(gamma="scale"))
+    recipe = FrobeniusBall(0.1 * features.unit**2) if uncertainty is None else uncertainty
+    theirs = sequential(features, 0.2, recipe)
+    Z = np.vstack([X, novel])
+    values = theirs.region.decision_values(features.coordinates(Z)) + theirs.region.level
+    np.testing.assert_allclose(ours.score_samples(Z), values, atol=1e-8 * np.abs(values).max(), rtol=0)
+    assert ours.objective_ == pytest.approx(-theirs.objective, rel=1e-8)
+
+
+def test_only_sets_without_one_metric_pose_a_program(X, monkeypatch):
+    """The default fit of both machines of the metric poses none; a set that has no single worst covariance does."""
+
+    def refused(*_):
+        raise AssertionError("a program was posed")
+
+    monkeypatch.setattr("convexnovelty.formulation.Formulation.solve", refused)
+    estimators.MahalanobisSVM().fit(X)
+    estimators.KernelLearningSVM().fit(X)
+    hull = CovarianceHull([np.eye(3), np.diag([3.0, 1.0, 0.5])])
+    with pytest.raises(AssertionError, match="program"):
+        estimators.MahalanobisSVM(uncertainty=hull, kernel="linear").fit(X)
+
+
+@pytest.mark.parametrize("more", [{}, {"covariance_weight": 0.5}, {"outlier_fraction": 0.4}])
+def test_kernel_learning_agrees_with_the_program(X, novel, more):
+    ours = estimators.KernelLearningSVM(**more).fit(X)
+    program = estimators.KernelLearningSVM(**more, solver="CLARABEL").fit(X)
+    assert ours.objective_ == pytest.approx(program.objective_, rel=1e-8)
+    np.testing.assert_allclose(ours.kernel_weights_, program.kernel_weights_, atol=1e-5)
+    theirs = program.decision_function(novel)
+    np.testing.assert_allclose(ours.decision_function(novel), theirs, atol=1e-5 * np.abs(theirs).max())
 
 
 def test_moment_classifier_takes_sparse_points_and_given_moments(rng):
