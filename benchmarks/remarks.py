@@ -24,11 +24,12 @@ REMARKS = {
     "after the table was measured, on a busy machine, CPU seconds, medians: pair steps that hand over to them at "
     "other gaps, in one stage or two. At 1e-4 without a second stage a second factorisation is often needed (ratios "
     "4.4 and 4.0 in the two worst cells); the two stages 1e-4 and 1e-6 that are kept have 3.8 and 3.5; one stage at "
-    "1e-5 has 3.4 and 2.8, and 2.3 instead of 3.0 at n = 5,000. It is not kept: with a polynomial kernel, whose rank "
-    "is below the number of points, pair steps did not come to 1e-5 in half a minute where Newton steps from 1e-4 end "
-    "at once. What limits it: in the worst cell, n = 2,000 with 1,246 free vectors, one factorisation takes 21 to 45 "
-    "ms where the whole solution at 1e-3 takes 38, and twice as many pair steps are needed to find the free set. "
-    "Single precision takes 12 ms where double takes 21, which is not enough for 1.5 either, and was not built in.",
+    "1e-5 has 3.4 and 2.8, and 2.3 instead of 3.0 at n = 5,000. It is not kept: a test with a polynomial kernel, "
+    "whose rank is below the number of points, had not ended with it when a loaded machine was stopped, and whether "
+    "pair steps are slower there was not settled. What limits it: in the worst cell, n = 2,000 with 1,246 free "
+    "vectors, one factorisation takes 21 to 45 ms where the whole solution at 1e-3 takes 38, and twice as many pair "
+    "steps are needed to find the free set. Single precision takes 12 ms where double takes 21, which is not enough "
+    "for 1.5 either, and was not built in.",
     "dual gap": "The gap that double precision leaves grows with the number of support vectors.",
     "dual path": "With a narrow kernel in 60 dimensions each new fraction takes five or six rounds. A profile gives 54 % of the time to kernel values of "
     "the points that moved, at all points, and 41 % to the pair steps of working sets; nothing is factorised. Working sets of 1,024 instead "
