@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -265,7 +265,8 @@ class Formulation:
         """Change numbers of the formulation in place and return it.
 
         A number that enters as a CVXPY parameter is changed without compiling again; any other argument of the
-        factory is changed by making the formulation anew. Raises InputError for a name that is neither.
+        factory is changed by making the formulation anew. Raises InputError for a name that is neither; where a number
+        is refused, none is changed.
         """
         with self._turn:
             self._set(numbers)
@@ -273,24 +274,40 @@ class Formulation:
 
     def _set(self, numbers: Mapping[str, Any]) -> None:
         others = {name: value for name, value in numbers.items() if name not in self._tunables}
-        for name, value in numbers.items():
-            if name in self._tunables:
-                self._tunables[name].set(value)
         if others:
-            self._remake(others)
-        elif self.recipe is not None:
-            self.recipe = Recipe(
-                self.recipe.factory, _changed(self.recipe.arguments, numbers), self.recipe.method, self.recipe.node
-            )
+            self._remake(numbers, list(others))
+            return
+        before = self._state(numbers)
+        try:
+            _tune(self._tunables, numbers)
+            if self.recipe is not None:
+                self.recipe = replace(self.recipe, arguments=_changed(self.recipe.arguments, numbers))
+        except BaseException:
+            self._restore(before)
+            raise
 
-    def _remake(self, changes: Mapping[str, Any]) -> None:
+    def _state(self, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """All that :meth:`set` may change under these names, for :meth:`_restore`."""
+        return dict(self.__dict__), {name: self._tunables[name].value for name in names if name in self._tunables}
+
+    def _restore(self, state: tuple[dict[str, Any], dict[str, Any]]) -> None:
+        attributes, numbers = state
+        if self.problem is attributes["problem"]:
+            # What was compiled meanwhile stays of use.
+            self.recipe = attributes["recipe"]
+        else:
+            count = self.compilations
+            self.__dict__.update(attributes)
+            self.compilations = count
+        _tune(self._tunables, numbers)
+
+    def _remake(self, numbers: Mapping[str, Any], others: Sequence[str]) -> None:
+        """Make the formulation anew with all of the numbers, of which the ``others`` are no parameters of the program."""
         known = sorted(self._tunables) + (sorted(self.recipe.arguments) if self.recipe else [])
         if self.recipe is None:
-            raise InputError(
-                f"set: {', '.join(changes)} cannot be changed here; known are {', '.join(known) or 'none'}"
-            )
-        arguments = _changed(self.recipe.arguments, {**self.parameters, **changes})
-        unknown = [name for name in changes if name not in arguments and not _belongs_to_set(arguments, name)]
+            raise InputError(f"set: {', '.join(others)} cannot be changed here; known are {', '.join(known) or 'none'}")
+        arguments = _changed(self.recipe.arguments, {**self.parameters, **numbers})
+        unknown = [name for name in others if name not in arguments and not _belongs_to_set(arguments, name)]
         if unknown:
             raise InputError(f"set: there is no {', '.join(unknown)} here; known are {', '.join(dict.fromkeys(known))}")
         count, turn = self.compilations, self._turn
@@ -300,7 +317,7 @@ class Formulation:
     def path(self, *, progress: Callable[[str], None] | None = None, **numbers: Iterable[Any]) -> list[Solution]:
         """Solutions along a path of one number, for example ``path(radius=[0.0, 0.1, 0.2])``, compiled once.
 
-        Several names are walked together, like ``zip``.
+        Several names are walked together, like ``zip``. Afterwards the formulation has the numbers that it had before.
 
         Parameters
         ----------
@@ -311,7 +328,11 @@ class Formulation:
         found = []
         for count, point in enumerate(points, 1):
             with self._turn:
-                solution = self.set(**dict(zip(numbers, point, strict=True))).solve()
+                before = self._state(numbers)
+                try:
+                    solution = self.set(**dict(zip(numbers, point, strict=True))).solve()
+                finally:
+                    self._restore(before)
             found.append(solution)
             if progress is not None:
                 place = ", ".join(f"{name} = {value:.6g}" for name, value in zip(numbers, point, strict=True))
@@ -642,20 +663,33 @@ def _remade(factory: Callable[..., Formulation], arguments: Mapping[str, Any]) -
     return factory(**arguments)
 
 
+def _tune(tunables: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
+    """Set the numbers in any order in which each is accepted: one may be allowed only beside another's new value."""
+    left = dict(numbers)
+    while left:
+        refused = {}
+        for name, value in left.items():
+            try:
+                tunables[name].set(value)
+            except InputError as error:
+                refused[name] = error
+        if len(refused) == len(left):
+            raise next(iter(refused.values()))
+        left = {name: left[name] for name in refused}
+
+
 def _belongs_to_set(arguments: Mapping[str, Any], name: str) -> bool:
     return any(hasattr(value, "replaced") and name in value.numbers() for value in arguments.values())
 
 
 def _changed(arguments: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
     """The factory's arguments with ``numbers`` put in: by name, or inside the uncertainty set that has the name."""
-    changed = dict(arguments)
-    for name, value in numbers.items():
-        if name in changed:
-            changed[name] = value
-            continue
-        for key, argument in changed.items():
-            if hasattr(argument, "replaced") and name in argument.numbers():
-                changed[key] = argument.replaced(**{name: value})
+    changed = {**arguments, **{name: value for name, value in numbers.items() if name in arguments}}
+    for key, argument in changed.items():
+        if hasattr(argument, "replaced"):
+            known = argument.numbers()
+            own = {name: value for name, value in numbers.items() if name in known and name not in arguments}
+            changed[key] = argument.replaced(**own) if own else argument
     return changed
 
 

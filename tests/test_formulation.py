@@ -93,6 +93,76 @@ def test_path_compiles_once(moments):
     assert np.all(np.diff(objectives) > 0), "a larger set never improves the objective"
 
 
+def test_a_refused_set_changes_nothing(moments):
+    """Neither the numbers that a parameter holds, nor those of a formulation that would be made anew."""
+    for refused in (
+        {"confidence": 0.5, "radius": -1.0},
+        {"radius": 0.9, "confidence": 1.5},
+        {"confidence": 0.5, "nonsense": 1},
+        {"confidence": 0.5, "tail": "nonsense"},
+        {"tail": cn.tails.Gaussian(), "confidence": 1.5},
+    ):
+        problem = cn.single_class_mpm(moments, confidence=0.7, uncertainty=FrobeniusBall(0.2))
+        value = problem.solve().objective
+        with pytest.raises(InputError):
+            problem.set(**refused)
+        assert problem.parameters == {"confidence": 0.7, "radius": 0.2}
+        assert problem.recipe.arguments["confidence"] == 0.7
+        assert problem.recipe.arguments["uncertainty"].radius == 0.2
+        assert problem.solve().objective == pytest.approx(value, rel=1e-10)
+        assert problem.compilations == 1
+    # Numbers beside a factory's argument are set as well.
+    both = problem.set(tail=cn.tails.Gaussian(), confidence=0.6, radius=0.1).solve().objective
+    anew = cn.single_class_mpm(moments, 0.6, FrobeniusBall(0.1), cn.tails.Gaussian()).solve().objective
+    assert both == pytest.approx(anew, rel=1e-8)
+
+
+def test_numbers_that_allow_each_other_are_set_in_any_order():
+    class Ordered:
+        def __init__(self, name, numbers):
+            self.name, self.numbers = name, numbers
+
+        @property
+        def value(self):
+            return self.numbers[self.name]
+
+        def set(self, value):
+            changed = {**self.numbers, self.name: value}
+            if changed["low"] > changed["high"]:
+                raise InputError(f"{self.name}: {value} was found")
+            self.numbers[self.name] = value
+
+    numbers = {"low": 0.1, "high": 0.2}
+    problem = Formulation(
+        cp.Problem(cp.Minimize(cp.Variable())), {}, tunables={name: Ordered(name, numbers) for name in numbers}
+    )
+    assert problem.set(low=0.5, high=0.6).parameters == {"low": 0.5, "high": 0.6}
+    with pytest.raises(InputError, match=r"low: 0\.9"):
+        problem.set(high=0.8, low=0.9)
+    assert problem.parameters == {"low": 0.5, "high": 0.6}
+
+
+def test_a_path_leaves_the_numbers_as_they_were(moments):
+    problem = cn.single_class_mpm(moments, confidence=0.7, uncertainty=FrobeniusBall(0.2))
+    value, program = problem.solve().objective, problem.problem
+    for numbers in (
+        {"confidence": [0.5, 0.75]},
+        {"radius": [0.0, 0.4], "confidence": [0.5, 0.6]},
+        {"tail": [cn.tails.Gaussian(), cn.tails.Student(5.0)]},
+    ):
+        problem.path(**numbers)
+        assert problem.parameters == {"confidence": 0.7, "radius": 0.2}
+        assert problem.problem is program
+        assert problem.recipe.arguments["tail"] is None and problem.recipe.arguments["confidence"] == 0.7
+        assert problem.solve().objective == pytest.approx(value, rel=1e-10)
+    with pytest.raises(InfeasibleError):
+        problem.path(confidence=[0.5, 0.9999])
+    with pytest.raises(InputError, match="radius"):
+        problem.path(confidence=[0.5, 0.6], radius=[0.3, -1.0])
+    assert problem.parameters == {"confidence": 0.7, "radius": 0.2}
+    assert problem.solve().objective == pytest.approx(value, rel=1e-10)
+
+
 def test_subject_to_and_plus_compose(moments):
     problem = cn.single_class_mpm(moments, confidence=0.7)
     free = problem.solve()
