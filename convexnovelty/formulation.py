@@ -232,6 +232,10 @@ class Formulation:
         self._order = 0
         # CVXPY keeps the values of variables and parameters in the problem, which threads would take from each other.
         self._turn = threading.RLock()
+        # What it adds to which formulation, and how; nobody else has that one.
+        self._extends: tuple[Formulation, list[Any], Callable[[Formulation, list[Any]], Formulation]] | None = None
+        # The numbers for which it holds, where its program is another formulation's too.
+        self._held: dict[str, float] | None = None
 
     # -- what it is ----------------------------------------------------------------------------------------------
 
@@ -243,6 +247,8 @@ class Formulation:
     @property
     def parameters(self) -> dict[str, float]:
         """The numbers that :meth:`set` changes without another compilation."""
+        if self._held is not None:
+            return dict(self._held)
         return {name: tunable.value for name, tunable in self._tunables.items()}
 
     @property
@@ -273,6 +279,11 @@ class Formulation:
         return self
 
     def _set(self, numbers: Mapping[str, Any]) -> None:
+        if self._held and numbers:
+            raise InputError(
+                f"set: {self.name} shares its variables and numbers with the formulation that it was made from; "
+                "give subject_to and plus a function of the variables for numbers of its own"
+            )
         others = {name: value for name, value in numbers.items() if name not in self._tunables}
         if others:
             self._remake(numbers, list(others))
@@ -346,25 +357,65 @@ class Formulation:
 
         Each argument is a CVXPY constraint on :attr:`variables`, a list of them, or a function from the variables
         to either. The closed form and the algorithms of the method say nothing about the constrained problem.
+
+        Notes
+        -----
+        Given functions, the new formulation is made from the recipe of this one, as its numbers stand, and has variables
+        and numbers of its own. A constraint that is written on the variables of this one ties the two together:
+        the new one then holds only for the numbers of now. It refuses :meth:`set` and :meth:`path`, and refuses to
+        be solved while this one has other numbers.
         """
-        added: list[Any] = []
-        for item in constraints:
-            made = item(self.variables) if callable(item) and not isinstance(item, cp.Constraint) else item
-            added += list(made) if isinstance(made, (list, tuple)) else [made]
-        return self._derived(
-            cp.Problem(self.problem.objective, [*self.problem.constraints, *added]), "with further constraints"
-        )
+
+        def made(variables: Mapping[str, cp.Expression]) -> list[Any]:
+            added: list[Any] = []
+            for item in constraints:
+                given = item(variables) if callable(item) and not isinstance(item, cp.Constraint) else item
+                added += list(given) if isinstance(given, (list, tuple)) else [given]
+            return added
+
+        return self._extended(made, Formulation._constrained)
 
     def plus(self, term: Any) -> Formulation:
-        """A new formulation with a term added to the paper's objective; ``term`` may be a function of the variables."""
+        """A new formulation with a term added to the paper's objective; ``term`` may be a function of the variables.
+
+        As with :meth:`subject_to`, a function gives the new formulation numbers of its own.
+        """
         if self._search is not None:
             raise InputError(
                 f"plus: {self.name} looks for the number at which its objective crosses a level, so no term can be added"
             )
-        made = term(self.variables) if callable(term) and not isinstance(term, cp.Expression) else term
-        sign = 1.0 if isinstance(self.problem.objective, cp.Minimize) else -1.0
-        kind = cp.Minimize if sign > 0 else cp.Maximize
-        objective = kind(self.problem.objective.expr + made / self.objective_unit)
+
+        def made(variables: Mapping[str, cp.Expression]) -> list[Any]:
+            return [term(variables) if callable(term) and not isinstance(term, cp.Expression) else term]
+
+        return self._extended(made, Formulation._with_term)
+
+    def _extended(
+        self,
+        made: Callable[[Mapping[str, cp.Expression]], list[Any]],
+        extend: Callable[[Formulation, list[Any]], Formulation],
+    ) -> Formulation:
+        with self._turn:
+            self._refuse_other_numbers()
+            own = self._anew()
+            if own is not None:
+                added = made(own.variables)
+                if not (_ids(*added) & (self._leaves().keys() - own._leaves().keys())):
+                    child = extend(own, added)
+                    child._extends = (own, added, extend)
+                    return child
+            child = extend(self, made(self.variables))
+            child._turn, child._held = self._turn, self.parameters
+            return child
+
+    def _constrained(self, added: list[Any]) -> Formulation:
+        return self._derived(
+            cp.Problem(self.problem.objective, [*self.problem.constraints, *added]), "with further constraints"
+        )
+
+    def _with_term(self, added: list[Any]) -> Formulation:
+        kind = cp.Minimize if isinstance(self.problem.objective, cp.Minimize) else cp.Maximize
+        objective = kind(self.problem.objective.expr + added[0] / self.objective_unit)
         return self._derived(cp.Problem(objective, self.problem.constraints), "with a further term")
 
     def _derived(self, problem: cp.Problem, remark: str) -> Formulation:
@@ -380,12 +431,57 @@ class Formulation:
             search=self._search,
         )
 
+    def _anew(self) -> Formulation | None:
+        """The formulation once more, with variables and numbers of its own; None where it cannot be made."""
+        made: Formulation | None = None
+        if self.recipe is not None:
+            made = self.recipe.factory(**self.recipe.arguments)
+        elif self._extends is not None:
+            # The terms are not asked for again, since a function may by now give others.
+            base, added, extend = self._extends
+            twin = base._anew()
+            old, new = base._leaves(), {} if twin is None else twin._leaves()
+            if twin is None or [leaf.shape for leaf in old.values()] != [leaf.shape for leaf in new.values()]:
+                return None
+            pairs = {id(leaf): other for leaf, other in zip(old.values(), new.values(), strict=True)}
+            moved = [item.tree_copy(pairs) if hasattr(item, "tree_copy") else item for item in added]
+            made = extend(twin, moved)
+            made._extends = (twin, moved, extend)
+        if made is None or made.parameters.keys() != self.parameters.keys():
+            return None
+        _tune(made._tunables, {name: v for name, v in self.parameters.items() if made.parameters[name] != v})
+        return made
+
+    def _leaves(self) -> dict[int, Any]:
+        """The variables and parameters of the program by their ids, in an order that depends on the recipe alone."""
+        letters = [quantity.variable for quantity in self._quantities.values()]
+        leaves = [*letters, *self.problem.variables(), *self.problem.parameters()]
+        return {leaf.id: leaf for leaf in leaves}
+
+    def _refuse_other_numbers(self) -> None:
+        """Raise InputError where the program is another formulation's too, which has been given other numbers."""
+        if self._held is None:
+            return
+        now = {name: tunable.value for name, tunable in self._tunables.items()}
+        changed = [
+            f"{name} = {value:.6g}, not {self._held[name]:.6g}"
+            for name, value in now.items()
+            if value != self._held[name]
+        ]
+        if changed:
+            raise InputError(
+                f"{self.name}: the formulation that it was made from has {', '.join(changed)} now, and they share "
+                "variables; give subject_to and plus a function of the variables for numbers of its own"
+            )
+
     def dual(self) -> Formulation:
         r"""The conic dual, built from the compiled data: :math:`\max -\frac12 x'Px - b'z` over :math:`Px + A'z + c = 0, z \in K^*`.
 
         The numbers of the formulation are taken as they stand now.
         """
-        problem, variables = ConicProgram.from_problem(self.problem).dual_problem()
+        with self._turn:
+            self._refuse_other_numbers()
+            problem, variables = ConicProgram.from_problem(self.problem).dual_problem()
         sign = 1.0 if isinstance(self.problem.objective, cp.Minimize) else -1.0
         return Formulation(
             problem,
@@ -422,6 +518,7 @@ class Formulation:
             return self._solve(solver, options)
 
     def _solve(self, solver: str | None, options: Mapping[str, Any]) -> Solution:
+        self._refuse_other_numbers()
         solver = solver or solvers.preferred()
         profile = solvers.profile(solver)
         solver = solver and profile.name
@@ -600,6 +697,7 @@ class Formulation:
             return self._evaluate(values)
 
     def _evaluate(self, values: Values) -> tuple[float, float] | None:
+        self._refuse_other_numbers()
         fixed = {q.variable.id for name, q in self._quantities.items() if name in values}
         if any(v.id not in fixed for v in self.problem.variables()):
             return None
@@ -661,6 +759,12 @@ def _doubt(status: str, raw: Any, in_scale: InScale | None) -> str:
 
 def _remade(factory: Callable[..., Formulation], arguments: Mapping[str, Any]) -> Formulation:
     return factory(**arguments)
+
+
+def _ids(*terms: Any) -> set[int]:
+    """The ids of the variables and parameters in CVXPY terms, among which may be plain numbers."""
+    made = [term for term in terms if hasattr(term, "variables")]
+    return {leaf.id for term in made for leaf in [*term.variables(), *term.parameters()]}
 
 
 def _tune(tunables: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:

@@ -175,6 +175,92 @@ def test_subject_to_and_plus_compose(moments):
     assert np.abs(penalised.values["a"]).sum() < np.abs(free.values["a"]).sum()
 
 
+@pytest.mark.parametrize("extend", ["subject_to", "plus"])
+def test_a_composed_formulation_has_numbers_of_its_own(moments, extend):
+    def term(variables):
+        return variables["a"][1] >= 0 if extend == "subject_to" else cp.norm1(variables["a"])
+
+    def made(confidence, radius):
+        return cn.single_class_mpm(moments, confidence, FrobeniusBall(radius))
+
+    def anew(confidence, radius):
+        """The composed problem built by hand around a new program."""
+        base = made(confidence, radius)
+        program, extra = base.problem, term(base.variables)
+        if extend == "subject_to":
+            program = cp.Problem(program.objective, [*program.constraints, extra])
+        else:
+            program = cp.Problem(cp.Minimize(program.objective.expr + extra / base.objective_unit), program.constraints)
+        return program.solve("CLARABEL") * base.objective_unit
+
+    problem = made(0.5, 0.3).set(confidence=0.6, radius=0.1)
+    value = problem.solve().objective
+    child = getattr(problem, extend)(term)
+    assert child.parameters == {"confidence": 0.6, "radius": 0.1}, "the numbers that the parent has now"
+    assert child.solve().objective == pytest.approx(anew(0.6, 0.1), rel=1e-6)
+    # From the child to the parent.
+    assert child.set(confidence=0.7, radius=0.2).solve().objective == pytest.approx(anew(0.7, 0.2), rel=1e-6)
+    along = child.path(radius=[0.0, 0.4])
+    assert [s.objective for s in along] == pytest.approx([anew(0.7, 0.0), anew(0.7, 0.4)], rel=1e-6)
+    assert child.compilations == 1
+    assert problem.parameters == {"confidence": 0.6, "radius": 0.1}
+    assert problem.solve().objective == pytest.approx(value, rel=1e-9)
+    # And from the parent to the child.
+    problem.set(confidence=0.5, radius=0.0)
+    solution = child.solve()
+    assert solution.objective == pytest.approx(anew(0.7, 0.2), rel=1e-6)
+    assert solution.guarantee.bound == pytest.approx(0.3)
+
+
+def test_composed_formulations_compose_further(moments):
+    """Each level has its own numbers, and functions are not asked again: those of a loop would give other terms."""
+    problem = cn.single_class_mpm(moments, 0.5, FrobeniusBall(0.1))
+    held, other = problem, cp.Variable(3)
+    levels = []
+    for i in (0, 1):
+        held = held.subject_to(lambda v: v["a"][i] <= 0.05)  # noqa: B023
+        levels.append(held)
+    last = held.plus(lambda v: 0.5 * cp.norm1(v["a"] - other)).subject_to([other == 0.1]).set(confidence=0.6)
+    fresh = cn.single_class_mpm(moments, 0.6, FrobeniusBall(0.1))
+    a = fresh.variables["a"]
+    program = cp.Problem(
+        cp.Minimize(fresh.problem.objective.expr + 0.5 * cp.norm1(a - 0.1) / fresh.objective_unit),
+        [*fresh.problem.constraints, a[0] <= 0.05, a[1] <= 0.05],
+    )
+    assert last.solve().objective == pytest.approx(program.solve("CLARABEL") * fresh.objective_unit, rel=1e-6)
+    assert [f.parameters["confidence"] for f in (problem, *levels, last)] == [0.5, 0.5, 0.5, 0.6]
+    levels[0].set(confidence=0.7)
+    assert [f.parameters["confidence"] for f in (problem, *levels, last)] == [0.5, 0.7, 0.5, 0.6]
+
+
+def test_terms_on_the_variables_of_a_formulation_tie_the_two(moments):
+    """Neither moves the other without a word: the child is refused new numbers, and a solve at the parent's new ones."""
+    problem = cn.single_class_mpm(moments, 0.6, FrobeniusBall(0.1))
+    a = problem.variables["a"]
+    value = problem.solve().objective
+    for child in (
+        problem.subject_to(a[1] >= 0),
+        problem.subject_to([a[1] >= 0]),
+        problem.subject_to(lambda v: a[1] >= 0),
+        problem.plus(cp.norm1(a)),
+        problem.plus(cp.norm1(a)).subject_to(lambda v: v["a"][1] >= 0),
+    ):
+        first = child.solve().objective
+        assert first > value
+        for change in (lambda c=child: c.set(confidence=0.7), lambda c=child: c.path(radius=[0.2])):
+            with pytest.raises(InputError, match="function of the variables for numbers of its own"):
+                change()
+        problem.set(confidence=0.7)
+        for use in (child.solve, child.dual, lambda c=child: c.subject_to(a[0] >= 0), lambda c=child: c.evaluate({})):
+            with pytest.raises(InputError, match=r"has confidence = 0\.7, not 0\.6 now"):
+                use()
+        problem.set(confidence=0.6)
+        problem.path(confidence=[0.5, 0.7])
+        assert child.solve().objective == pytest.approx(first, rel=1e-9)
+        assert problem.solve().objective == pytest.approx(value, rel=1e-9)
+    assert isinstance(a.value, np.ndarray), "the variables that the term was written on hold the solution"
+
+
 def test_units_of_added_terms_are_the_users():
     features = cn.LinearFeatures(1e3 * np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]]))
     problem = cn.one_class_svm(features, 0.5, form="primal")
