@@ -548,6 +548,7 @@ def test_one_compilation_serves_a_path():
         assert formulation.problem.is_dpp()
         for nu, solution in zip((0.5, 0.31, 0.12, 0.02), solutions, strict=True):
             assert solution.objective == pytest.approx(cn.one_class_svm(features, nu, form=form).solve().objective)
+        formulation.set(outlier_fraction=0.02)
         with pytest.raises(InputError, match="outlier_fraction"):
             formulation.set(outlier_fraction=1.2)
         assert formulation.parameters["outlier_fraction"] == 0.02
