@@ -136,7 +136,6 @@ REFUSES: dict[str, frozenset[str]] = {
     "hard_margin": frozenset({"all zero"}),
     "two_class_mpm": frozenset({"all zero"}),
     "single_class_mpm": frozenset({"all zero", "values of 1e-8"}),
-    "moment_classifier": frozenset({"values of 1e8"}),
     "semi_supervised": frozenset({"one row", "fewer rows than columns"}),
     "SemiSupervisedDetector": frozenset({"one row", "fewer rows than columns"}),
     "MomentClassifier": frozenset({"one row"}),
