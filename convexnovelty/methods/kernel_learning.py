@@ -600,8 +600,8 @@ def by_pair_steps(
         return None
     try:
         return semi_infinite_lp(family, outlier_fraction, scale_penalty, covariance_weight)
-    except (SolverError, UnboundedError):
-        return None  # the pair steps or the planes did not reach their tolerance
+    except (SolverError, UnboundedError, InputError):
+        return None  # the steps did not reach their tolerance, or a radius is lost beside so large a weight
 
 
 # -- the arrows --------------------------------------------------------------------------------------------------------

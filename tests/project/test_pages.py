@@ -60,6 +60,7 @@ def test_a_wrong_output_is_noticed() -> None:
 
 
 def test_a_report_is_shown_as_it_was_checked(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="the extra docs is not installed")
     import catalogue
 
     report = cn.check("exact_outliers")
