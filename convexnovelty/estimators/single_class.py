@@ -63,8 +63,9 @@ class SingleClassMPM(WeightedNoveltyEstimator):
 
     Raises
     ------
-    InputError : on fitting, for a ``rank`` at which the scores are too far from those of the kernel; without
-        ``false_alarm_rate`` also where all points have the same score (see ``ridge``).
+    InputError : on fitting, for a ``rank`` at which the scores are too far from those of the kernel; and where all points
+        have the same score (see ``ridge``), unless ``false_alarm_rate`` is given.
+
     InfeasibleError : on fitting, when no half-space holds that share; its ``limit`` is the largest that can be asked.
 
     Examples
