@@ -10,157 +10,21 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
+from convexnovelty.attempts import Attempts, Rung, cone_class
 from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import InfeasibleError, InputError, SolveError, SolverError, UnboundedError
-from convexnovelty.in_scale import InScale
-from convexnovelty.regions import Guarantee, Interval, Region
-from convexnovelty.validation import Array
+from convexnovelty.quantities import Quantity, Tunable, tune
+from convexnovelty.solution import Attempt, Reading, Solution, Values
 
 __all__ = ["Attempt", "Formulation", "Quantity", "Reading", "Recipe", "Solution", "Tunable"]
-
-# A point whose recomputed optimality residual is larger than this is not a solution, whatever the status says.
-RESIDUAL_LIMIT = 1e-4
-# A point of the rescaled program is solved for there, and has to be better than that in the units in which it was posed.
-RESCALED_LIMIT = 1e-6
-TOLERANCES = 3  # with which Clarabel tries the program as it was posed
-# The option under which an attempt is recorded that hands the solver the program in another scale.
-RESCALED = "rescaled"
-
-Values = Mapping[str, Any]
-Rung = tuple[str, Mapping[str, Any]]  # a solver and its options
-
-
-class Quantity:
-    r"""A letter of the paper: :math:`q = \text{unit}\cdot V x` for the solver's own variable :math:`x`.
-
-    Parameters
-    ----------
-    variable : what the solver sees, of the order of one.
-    unit : the size of the quantity in the user's units.
-    axes, inverse : the matrix V of shape (p, r) and the matrix that takes q / unit back to x, or None for both.
-    """
-
-    def __init__(
-        self, variable: cp.Variable, unit: float = 1.0, axes: Array | None = None, inverse: Array | None = None
-    ) -> None:
-        self.variable = variable
-        self.unit = unit
-        self.axes = axes
-        self.inverse = inverse
-
-    @property
-    def expression(self) -> cp.Expression:
-        """The quantity in the user's units, to be used in further constraints."""
-        rotated = self.variable if self.axes is None else self.axes @ self.variable
-        return rotated if self.unit == 1.0 else self.unit * rotated
-
-    @property
-    def value(self) -> Any:
-        """Its value after a solve, as an array or a float."""
-        if self.variable.value is None:
-            return None
-        value = np.asarray(self.variable.value, dtype=float)
-        if self.axes is not None:
-            value = self.axes @ value
-        return float(self.unit * value) if value.ndim == 0 else self.unit * value
-
-    def assign(self, value: Any) -> None:
-        """Give the solver's variable the value that stands for ``value`` in the user's units."""
-        numbers = np.asarray(value, dtype=float) / self.unit
-        self.variable.save_value(numbers if self.inverse is None else self.inverse @ numbers)
-
-
-class Tunable:
-    """A number that can be changed in a compiled problem: each CVXPY parameter that depends on it follows.
-
-    The papers' numbers seldom enter a program as they are: a confidence enters as kappa(c), an outlier fraction
-    as 1/(nu n). CVXPY compiles once only if the derived number itself is the parameter.
-    """
-
-    def __init__(self, name: str, value: Any, check: Callable[[Any, str], float]) -> None:
-        self.name = name
-        self._check = check
-        self._derived: list[tuple[cp.Parameter, Callable[[float], float]]] = []
-        self.value = check(value, name)
-
-    def parameter(self, transform: Callable[[float], float] = float, **attributes: Any) -> cp.Parameter:
-        """A CVXPY parameter that holds ``transform(value)`` now and after every :meth:`set`."""
-        parameter = cp.Parameter(name=self.name, value=transform(self.value), **attributes)
-        self._derived.append((parameter, transform))
-        return parameter
-
-    def set(self, value: Any) -> None:
-        """Check the new value and pass it on; a refused value leaves everything as it was."""
-        checked = self._check(value, self.name)
-        numbers = [transform(checked) for _, transform in self._derived]
-        self.value = checked
-        for (parameter, _), number in zip(self._derived, numbers, strict=True):
-            parameter.value = number
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What a solution means: the region in which points are ordinary, and what is guaranteed of it.
-
-    ``letters`` are those of the paper that are no variables of the program but can be read off its solution, such as
-    multipliers.
-    """
-
-    region: Region | None = None
-    guarantee: Guarantee | None = None
-    offset: Interval | None = None
-    letters: Values = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One call of a solver: its name, its options, its status and why it did or did not count.
-
-    The option ``rescaled`` is ours: the solver got the equilibrated program. ``doubtful`` is a claim that a program is
-    infeasible or unbounded whose certificate proves nothing in the program's own scale.
-    """
-
-    solver: str
-    options: Mapping[str, Any]
-    status: str
-    remark: str = ""
-    doubtful: bool = False
-
-
-@dataclass(frozen=True)
-class Solution:
-    """What a solve or an algorithm found, in the user's units.
-
-    ``objective`` is the paper's own; ``values`` holds the paper's letters; ``residuals`` are recomputed from the
-    point and never taken from the solver; ``time`` is in seconds and ``timing`` splits it.
-    """
-
-    objective: float
-    values: Values
-    region: Region | None = None
-    guarantee: Guarantee | None = None
-    residuals: Residuals | None = None
-    offset: Interval | None = None
-    time: float = 0.0
-    timing: Mapping[str, float] = field(default_factory=dict)
-    solver: str = "closed form"
-    status: str = "optimal"
-    iterations: int = 0
-    attempts: tuple[Attempt, ...] = ()
-
-    def __repr__(self) -> str:
-        worst = "" if self.residuals is None else f", worst KKT residual {self.residuals.worst:.1e}"
-        said = "" if self.guarantee is None else f"\n  {self.guarantee}"
-        return f"Solution({self.status} by {self.solver}, objective {self.objective:.10g}{worst}, {1e3 * self.time:.1f} ms){said}"
 
 
 @dataclass(frozen=True)
@@ -219,7 +83,6 @@ class Formulation:
         self.latex = latex
         self.objective_unit = objective_unit
         self.recipe = recipe
-        self.compilations = 0
         self._quantities = _quantities(variables)
         self._read = read
         self._tunables = dict(tunables or {})
@@ -227,9 +90,7 @@ class Formulation:
         self._diagnose = diagnose
         self._suspect = suspect
         self._search = search
-        self._compiled: Any = None
-        self._cones: set[str] | None = None
-        self._order = 0
+        self._attempts = Attempts(problem)
         # CVXPY keeps the values of variables and parameters in the problem, which threads would take from each other.
         self._turn = threading.RLock()
         # What it adds to which formulation, and how; nobody else has that one.
@@ -250,6 +111,11 @@ class Formulation:
         if self._held is not None:
             return dict(self._held)
         return {name: tunable.value for name, tunable in self._tunables.items()}
+
+    @property
+    def compilations(self) -> int:
+        """How often CVXPY has compiled the program."""
+        return self._attempts.compilations
 
     @property
     def kind(self) -> str:
@@ -290,7 +156,7 @@ class Formulation:
             return
         before = self._state(numbers)
         try:
-            _tune(self._tunables, numbers)
+            tune(self._tunables, numbers)
             if self.recipe is not None:
                 self.recipe = replace(self.recipe, arguments=_changed(self.recipe.arguments, numbers))
         except BaseException:
@@ -309,8 +175,8 @@ class Formulation:
         else:
             count = self.compilations
             self.__dict__.update(attributes)
-            self.compilations = count
-        _tune(self._tunables, numbers)
+            self._attempts.compilations = count
+        tune(self._tunables, numbers)
 
     def _remake(self, numbers: Mapping[str, Any], others: Sequence[str]) -> None:
         """Make the formulation anew with all of the numbers, of which the ``others`` are no parameters of the program."""
@@ -323,7 +189,7 @@ class Formulation:
             raise InputError(f"set: there is no {', '.join(unknown)} here; known are {', '.join(dict.fromkeys(known))}")
         count, turn = self.compilations, self._turn
         self.__dict__.update(self.recipe.factory(**arguments).__dict__)
-        self.compilations, self._turn = count, turn
+        self._attempts.compilations, self._turn = count, turn
 
     def path(self, *, progress: Callable[[str], None] | None = None, **numbers: Iterable[Any]) -> list[Solution]:
         """Solutions along a path of one number, for example ``path(radius=[0.0, 0.1, 0.2])``, compiled once.
@@ -449,7 +315,7 @@ class Formulation:
             made._extends = (twin, moved, extend)
         if made is None or made.parameters.keys() != self.parameters.keys():
             return None
-        _tune(made._tunables, {name: v for name, v in self.parameters.items() if made.parameters[name] != v})
+        tune(made._tunables, {name: v for name, v in self.parameters.items() if made.parameters[name] != v})
         return made
 
     def _leaves(self) -> dict[int, Any]:
@@ -526,28 +392,13 @@ class Formulation:
             self._admissible()
         began = time.perf_counter()
         solvers.check_options(profile, options)
-        rungs = [(profile.name, options)] if options else self._plan(solver)
+        rungs = [(profile.name, options)] if options else self._attempts.rungs(solver)
         if self._search is not None:
             self._search(lambda: self._value(rungs))
         attempts: list[Attempt] = []
         timing: dict[str, float] = {}
         residuals = self._climb(rungs, attempts, timing)
         return self._solution(residuals, attempts[-1].solver, attempts, time.perf_counter() - began, timing)
-
-    def _plan(self, solver: str | None) -> Sequence[Rung]:
-        """What is tried, by the solver's name or by the cones alone, which are found once."""
-        default = solvers.DEFAULT_SOLVER
-        if self.problem.is_mixed_integer() or solver not in (None, default):
-            return solvers.ladder(solver or default)
-        if self._cones is None:
-            data, _, _ = self.problem.get_problem_data(default)
-            dims, quadratic = data["dims"], data.get("P") is not None and data["P"].nnz > 0
-            cones = {"SOCP": dims.soc, "SDP": dims.psd, "EXP": dims.exp, "POW": list(dims.p3d) + list(dims.pnd)}
-            self._cones = {kind for kind, there in cones.items() if there} or ({"QP"} if quadratic else {"LP"})
-            self._order = max(dims.psd, default=0)
-        return _with_rescaled(
-            solvers.ladder(solver, self._order) if solver else solvers.fallbacks(self._cones, self._order)
-        )
 
     def _value(self, rungs: Sequence[Rung]) -> float:
         """The value of the compiled problem as its parameters stand."""
@@ -556,81 +407,10 @@ class Formulation:
 
     def _climb(self, rungs: Sequence[Rung], attempts: list[Attempt], timing: dict[str, float]) -> Residuals:
         """The residuals of the first point that counts, or the error that says why there is none."""
-        for solver, rung in rungs:
-            point = self._attempt(solver, rung, attempts, timing)
-            if point is not None:
-                return point
-            for variable in self.problem.variables():
-                # Nobody shall take what is left there for a solution, and NaN would stop the next compilation.
-                variable.save_value(None)
-            if attempts[-1].status in (cp.INFEASIBLE, cp.UNBOUNDED) and not attempts[-1].doubtful:
-                break
-        raise self._failure(attempts)
-
-    def _attempt(
-        self, solver: str, options: Mapping[str, Any], attempts: list[Attempt], timing: dict[str, float]
-    ) -> Residuals | None:
-        """One call of the solver; the residuals of the point, or None with the reason noted in ``attempts``."""
-        started = time.perf_counter()
-        given = {name: value for name, value in options.items() if name != RESCALED}
-        try:
-            data, chain, inverse = self.problem.get_problem_data(solver, solver_opts=given)
-        except cp.SolverError as error:
-            # CVXPY says so before any solve, with an error of its own kind.
-            kind = self.kind
-            raise InputError(f"solver: {solver} does not take a {kind} ({error}); name another one") from error
-        timing["compile"] = time.perf_counter() - started
-        if data.get("param_prob") is not self._compiled or self._compiled is None:
-            self._compiled = data.get("param_prob", data)
-            self.compilations += 1
-        started = time.perf_counter()
-        in_scale = _in_scale(data, solver)
-        try:
-            if options.get(RESCALED) and in_scale is not None:
-                raw = in_scale.solve(given)
-            else:
-                # A warm start would make the digits depend on what was solved before.
-                raw = chain.solve_via_data(self.problem, data, warm_start=False, verbose=False, solver_opts=dict(given))
-            with warnings.catch_warnings():
-                # CVXPY warns of an inaccurate point; here the status and the residuals decide.
-                warnings.simplefilter("ignore", UserWarning)
-                self.problem.unpack_results(raw, chain, inverse)
-            status = str(self.problem.status)
-        except Exception as error:  # solvers raise kinds of their own (mosek.Error, pydantic's)
-            if isinstance(error, (TypeError, ValueError)) and any(
-                word in str(error).lower() for word in ("option", "setting", "keyword argument")
-            ):
-                raise InputError(f"options of {solver}: {error}") from error
-            attempts.append(Attempt(solver, options, "failed", f"{type(error).__name__}: {error}"))
-            return None
-        finally:
-            timing["solve"] = time.perf_counter() - started
-        if status != cp.OPTIMAL:
-            doubt = _doubt(status, raw, in_scale)
-            attempts.append(
-                Attempt(solver, options, status, f"the solver ended with status {status}{doubt}", bool(doubt))
-            )
-            return None
-        residuals, worst, where = self._residuals(raw, data), 0.0, ""
-        if in_scale is not None and (point := _point(raw, in_scale.program)) is not None:
-            worst, where = in_scale.residuals(*point).worst, " in the program's own scale"
-        if residuals.worst >= worst or np.isnan(residuals.worst):
-            worst, where = residuals.worst, ""
-        if not worst <= (RESCALED_LIMIT if options.get(RESCALED) else RESIDUAL_LIMIT):
-            attempts.append(
-                Attempt(solver, options, status, f"the worst optimality residual of its point is {worst:.1e}{where}")
-            )
-            return None
-        attempts.append(Attempt(solver, options, status))
+        residuals = self._attempts.climb(rungs, attempts, timing)
+        if residuals is None:
+            raise self._failure(attempts)
         return residuals
-
-    def _residuals(self, raw: Any, data: Mapping[str, Any]) -> Residuals:
-        if "dims" in data and "A" in data and "F" not in data and "G" not in data:
-            program = ConicProgram.from_data(data, "SCS" if isinstance(raw, dict) else "CLARABEL")
-            if (point := _point(raw, program)) is not None:
-                return program.residuals(*point)
-        # Other interfaces hide their canonical point: what the model itself shows is measured instead.
-        return Residuals.of_model(self.problem)
 
     def _solution(
         self,
@@ -723,40 +503,6 @@ class Formulation:
         return _remade, (self.recipe.factory, dict(self.recipe.arguments))
 
 
-def _with_rescaled(rungs: Sequence[Rung]) -> Sequence[Rung]:
-    """The plan with one more attempt after Clarabel's own tolerances: the same question in another scale."""
-    places = [k for k, (solver, _) in enumerate(rungs) if solver == solvers.DEFAULT_SOLVER][:TOLERANCES]
-    if not places:
-        return rungs
-    (solver, options), last = rungs[places[0]], places[-1] + 1
-    return [*rungs[:last], (solver, {**options, RESCALED: True}), *rungs[last:]]
-
-
-def _in_scale(data: Mapping[str, Any], solver: str) -> InScale | None:
-    """The compiled program beside its equilibrated form, where the interface shows a conic program."""
-    if not {"dims", "A", "b", "c"} <= data.keys() or "F" in data or "G" in data:
-        return None
-    return InScale(ConicProgram.from_data(data, solver))
-
-
-def _point(raw: Any, program: ConicProgram) -> tuple[Array, Array] | None:
-    """The canonical point and multiplier of a solver's answer, or None where its interface hides them."""
-    if isinstance(raw, dict) and {"x", "y"} <= raw.keys():
-        return np.asarray(raw["x"]), program.from_solver_order(np.asarray(raw["y"]), "SCS")
-    if hasattr(raw, "x") and hasattr(raw, "z"):
-        return np.asarray(raw.x), np.asarray(raw.z)
-    return None
-
-
-def _doubt(status: str, raw: Any, in_scale: InScale | None) -> str:
-    """What is wrong with a claim that a program has no optimum; nothing where it is proved, or cannot be looked at."""
-    if in_scale is None or isinstance(raw, dict) or (point := _point(raw, in_scale.program)) is None:
-        return ""
-    proved = {cp.INFEASIBLE: lambda: in_scale.proves_infeasible(point[1])}
-    proved[cp.UNBOUNDED] = lambda: in_scale.proves_unbounded(point[0])
-    return "" if status not in proved or proved[status]() else ", which its certificate does not prove"
-
-
 def _remade(factory: Callable[..., Formulation], arguments: Mapping[str, Any]) -> Formulation:
     return factory(**arguments)
 
@@ -765,21 +511,6 @@ def _ids(*terms: Any) -> set[int]:
     """The ids of the variables and parameters in CVXPY terms, among which may be plain numbers."""
     made = [term for term in terms if hasattr(term, "variables")]
     return {leaf.id for term in made for leaf in [*term.variables(), *term.parameters()]}
-
-
-def _tune(tunables: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
-    """Set the numbers in any order in which each is accepted: one may be allowed only beside another's new value."""
-    left = dict(numbers)
-    while left:
-        refused = {}
-        for name, value in left.items():
-            try:
-                tunables[name].set(value)
-            except InputError as error:
-                refused[name] = error
-        if len(refused) == len(left):
-            raise next(iter(refused.values()))
-        left = {name: left[name] for name in refused}
 
 
 def _belongs_to_set(arguments: Mapping[str, Any], name: str) -> bool:
@@ -795,24 +526,3 @@ def _changed(arguments: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[s
             own = {name: value for name, value in numbers.items() if name in known and name not in arguments}
             changed[key] = argument.replaced(**own) if own else argument
     return changed
-
-
-def cone_class(problem: cp.Problem) -> str:
-    """The smallest class of the ladder LP < QP < QCQP < SOCP < SDP that holds the problem, or EXP, POW."""
-    prefix = "MI" if problem.is_mixed_integer() else ""
-    atoms = ConicProgram.from_problem(problem).cones if not prefix else None
-    if atoms is not None:
-        if atoms.power:
-            return "POW"
-        if atoms.exponential:
-            return "EXP" if not atoms.semidefinite else "SDP+EXP"
-        if atoms.semidefinite:
-            return "SDP"
-    if problem.is_lp():
-        return prefix + "LP"
-    if problem.is_qp():
-        return prefix + "QP"
-    quadratic = all(argument.is_quadratic() or argument.is_pwl() for c in problem.constraints for argument in c.args)
-    if quadratic and problem.objective.expr.is_quadratic():
-        return prefix + "QCQP"
-    return prefix + "SOCP"

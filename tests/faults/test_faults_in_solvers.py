@@ -11,8 +11,9 @@ import pytest
 from cvxpy.reductions.solvers.solving_chain import SolvingChain
 
 import convexnovelty as cn
+from convexnovelty.attempts import RESCALED, Attempts
 from convexnovelty.errors import ConvexNoveltyError, SolveError, SolverError
-from convexnovelty.formulation import RESCALED, Formulation
+from convexnovelty.formulation import Formulation
 from convexnovelty.in_scale import InScale
 from convexnovelty.uncertainty import FrobeniusBall
 
@@ -192,7 +193,7 @@ def _compiled(problem):
 
 
 def test_the_plan_has_the_rescaled_attempt_before_the_second_solver():
-    plan = _machine()._plan(None)
+    plan = Attempts(_machine().problem).rungs(None)
     solvers = [solver for solver, _ in plan]
     place = next(k for k, (_, options) in enumerate(plan) if options.get(RESCALED))
     assert place < next(k for k, solver in enumerate(solvers) if solver != "CLARABEL")

@@ -1,0 +1,193 @@
+"""The attempts at one program: solver after solver, until the point of one is shown to be a solution.
+
+What a solver says of its own point is not taken: the optimality residuals are computed again, in the program's units
+and in a scale of its own.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from convexnovelty import solvers
+from convexnovelty._lazy import cp
+from convexnovelty.conic import ConicProgram, Residuals
+from convexnovelty.errors import InputError
+from convexnovelty.in_scale import InScale
+from convexnovelty.solution import Attempt
+from convexnovelty.validation import Array
+
+__all__ = ["RESCALED", "Attempts", "Rung", "cone_class"]
+
+# A point whose recomputed optimality residual is larger than this is not a solution, whatever the status says.
+RESIDUAL_LIMIT = 1e-4
+# A point of the rescaled program is solved for there, and has to be better than that in the units in which it was posed.
+RESCALED_LIMIT = 1e-6
+TOLERANCES = 3  # with which Clarabel tries the program as it was posed
+# The option under which an attempt is recorded that hands the solver the program in another scale.
+RESCALED = "rescaled"
+
+Rung = tuple[str, Mapping[str, Any]]  # a solver and its options
+
+
+class Attempts:
+    """How a problem is tried, with what is found once for all of its solves: its compiled form and its cones."""
+
+    def __init__(self, problem: cp.Problem) -> None:
+        self.problem = problem
+        self.compilations = 0
+        self._compiled: Any = None
+        self._cones: set[str] | None = None
+        self._order = 0
+
+    def rungs(self, solver: str | None) -> Sequence[Rung]:
+        """What is tried, by the solver's name or by the cones alone, which are found once."""
+        default = solvers.DEFAULT_SOLVER
+        if self.problem.is_mixed_integer() or solver not in (None, default):
+            return solvers.ladder(solver or default)
+        if self._cones is None:
+            data, _, _ = self.problem.get_problem_data(default)
+            dims, quadratic = data["dims"], data.get("P") is not None and data["P"].nnz > 0
+            cones = {"SOCP": dims.soc, "SDP": dims.psd, "EXP": dims.exp, "POW": list(dims.p3d) + list(dims.pnd)}
+            self._cones = {kind for kind, there in cones.items() if there} or ({"QP"} if quadratic else {"LP"})
+            self._order = max(dims.psd, default=0)
+        return _with_rescaled(
+            solvers.ladder(solver, self._order) if solver else solvers.fallbacks(self._cones, self._order)
+        )
+
+    def climb(self, rungs: Sequence[Rung], attempts: list[Attempt], timing: dict[str, float]) -> Residuals | None:
+        """The residuals of the first point that counts, or None; each attempt is noted in ``attempts``."""
+        for solver, rung in rungs:
+            point = self._attempt(solver, rung, attempts, timing)
+            if point is not None:
+                return point
+            for variable in self.problem.variables():
+                # Nobody shall take what is left there for a solution, and NaN would stop the next compilation.
+                variable.save_value(None)
+            if attempts[-1].status in (cp.INFEASIBLE, cp.UNBOUNDED) and not attempts[-1].doubtful:
+                break
+        return None
+
+    def _attempt(
+        self, solver: str, options: Mapping[str, Any], attempts: list[Attempt], timing: dict[str, float]
+    ) -> Residuals | None:
+        """One call of the solver; the residuals of the point, or None with the reason noted in ``attempts``."""
+        started = time.perf_counter()
+        given = {name: value for name, value in options.items() if name != RESCALED}
+        try:
+            data, chain, inverse = self.problem.get_problem_data(solver, solver_opts=given)
+        except cp.SolverError as error:
+            # CVXPY says so before any solve, with an error of its own kind.
+            kind = cone_class(self.problem)
+            raise InputError(f"solver: {solver} does not take a {kind} ({error}); name another one") from error
+        timing["compile"] = time.perf_counter() - started
+        if data.get("param_prob") is not self._compiled or self._compiled is None:
+            self._compiled = data.get("param_prob", data)
+            self.compilations += 1
+        started = time.perf_counter()
+        in_scale = _in_scale(data, solver)
+        try:
+            if options.get(RESCALED) and in_scale is not None:
+                raw = in_scale.solve(given)
+            else:
+                # A warm start would make the digits depend on what was solved before.
+                raw = chain.solve_via_data(self.problem, data, warm_start=False, verbose=False, solver_opts=dict(given))
+            with warnings.catch_warnings():
+                # CVXPY warns of an inaccurate point; here the status and the residuals decide.
+                warnings.simplefilter("ignore", UserWarning)
+                self.problem.unpack_results(raw, chain, inverse)
+            status = str(self.problem.status)
+        except Exception as error:  # solvers raise kinds of their own (mosek.Error, pydantic's)
+            if isinstance(error, (TypeError, ValueError)) and any(
+                word in str(error).lower() for word in ("option", "setting", "keyword argument")
+            ):
+                raise InputError(f"options of {solver}: {error}") from error
+            attempts.append(Attempt(solver, options, "failed", f"{type(error).__name__}: {error}"))
+            return None
+        finally:
+            timing["solve"] = time.perf_counter() - started
+        if status != cp.OPTIMAL:
+            doubt = _doubt(status, raw, in_scale)
+            attempts.append(
+                Attempt(solver, options, status, f"the solver ended with status {status}{doubt}", bool(doubt))
+            )
+            return None
+        residuals, worst, where = self._residuals(raw, data), 0.0, ""
+        if in_scale is not None and (point := _point(raw, in_scale.program)) is not None:
+            worst, where = in_scale.residuals(*point).worst, " in the program's own scale"
+        if residuals.worst >= worst or np.isnan(residuals.worst):
+            worst, where = residuals.worst, ""
+        if not worst <= (RESCALED_LIMIT if options.get(RESCALED) else RESIDUAL_LIMIT):
+            attempts.append(
+                Attempt(solver, options, status, f"the worst optimality residual of its point is {worst:.1e}{where}")
+            )
+            return None
+        attempts.append(Attempt(solver, options, status))
+        return residuals
+
+    def _residuals(self, raw: Any, data: Mapping[str, Any]) -> Residuals:
+        if "dims" in data and "A" in data and "F" not in data and "G" not in data:
+            program = ConicProgram.from_data(data, "SCS" if isinstance(raw, dict) else "CLARABEL")
+            if (point := _point(raw, program)) is not None:
+                return program.residuals(*point)
+        # Other interfaces hide their canonical point: what the model itself shows is measured instead.
+        return Residuals.of_model(self.problem)
+
+
+def _with_rescaled(rungs: Sequence[Rung]) -> Sequence[Rung]:
+    """The plan with one more attempt after Clarabel's own tolerances: the same question in another scale."""
+    places = [k for k, (solver, _) in enumerate(rungs) if solver == solvers.DEFAULT_SOLVER][:TOLERANCES]
+    if not places:
+        return rungs
+    (solver, options), last = rungs[places[0]], places[-1] + 1
+    return [*rungs[:last], (solver, {**options, RESCALED: True}), *rungs[last:]]
+
+
+def _in_scale(data: Mapping[str, Any], solver: str) -> InScale | None:
+    """The compiled program beside its equilibrated form, where the interface shows a conic program."""
+    if not {"dims", "A", "b", "c"} <= data.keys() or "F" in data or "G" in data:
+        return None
+    return InScale(ConicProgram.from_data(data, solver))
+
+
+def _point(raw: Any, program: ConicProgram) -> tuple[Array, Array] | None:
+    """The canonical point and multiplier of a solver's answer, or None where its interface hides them."""
+    if isinstance(raw, dict) and {"x", "y"} <= raw.keys():
+        return np.asarray(raw["x"]), program.from_solver_order(np.asarray(raw["y"]), "SCS")
+    if hasattr(raw, "x") and hasattr(raw, "z"):
+        return np.asarray(raw.x), np.asarray(raw.z)
+    return None
+
+
+def _doubt(status: str, raw: Any, in_scale: InScale | None) -> str:
+    """What is wrong with a claim that a program has no optimum; nothing where it is proved, or cannot be looked at."""
+    if in_scale is None or isinstance(raw, dict) or (point := _point(raw, in_scale.program)) is None:
+        return ""
+    proved = {cp.INFEASIBLE: lambda: in_scale.proves_infeasible(point[1])}
+    proved[cp.UNBOUNDED] = lambda: in_scale.proves_unbounded(point[0])
+    return "" if status not in proved or proved[status]() else ", which its certificate does not prove"
+
+
+def cone_class(problem: cp.Problem) -> str:
+    """The smallest class of the ladder LP < QP < QCQP < SOCP < SDP that holds the problem, or EXP, POW."""
+    prefix = "MI" if problem.is_mixed_integer() else ""
+    atoms = ConicProgram.from_problem(problem).cones if not prefix else None
+    if atoms is not None:
+        if atoms.power:
+            return "POW"
+        if atoms.exponential:
+            return "EXP" if not atoms.semidefinite else "SDP+EXP"
+        if atoms.semidefinite:
+            return "SDP"
+    if problem.is_lp():
+        return prefix + "LP"
+    if problem.is_qp():
+        return prefix + "QP"
+    quadratic = all(argument.is_quadratic() or argument.is_pwl() for c in problem.constraints for argument in c.args)
+    if quadratic and problem.objective.expr.is_quadratic():
+        return prefix + "QCQP"
+    return prefix + "SOCP"

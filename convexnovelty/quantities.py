@@ -1,0 +1,97 @@
+"""The letters of a formulation in the user's units, and the numbers that change in a compiled problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError
+from convexnovelty.validation import Array
+
+__all__ = ["Quantity", "Tunable", "tune"]
+
+
+class Quantity:
+    r"""A letter of the paper: :math:`q = \text{unit}\cdot V x` for the solver's own variable :math:`x`.
+
+    Parameters
+    ----------
+    variable : what the solver sees, of the order of one.
+    unit : the size of the quantity in the user's units.
+    axes, inverse : the matrix V of shape (p, r) and the matrix that takes q / unit back to x, or None for both.
+    """
+
+    def __init__(
+        self, variable: cp.Variable, unit: float = 1.0, axes: Array | None = None, inverse: Array | None = None
+    ) -> None:
+        self.variable = variable
+        self.unit = unit
+        self.axes = axes
+        self.inverse = inverse
+
+    @property
+    def expression(self) -> cp.Expression:
+        """The quantity in the user's units, to be used in further constraints."""
+        rotated = self.variable if self.axes is None else self.axes @ self.variable
+        return rotated if self.unit == 1.0 else self.unit * rotated
+
+    @property
+    def value(self) -> Any:
+        """Its value after a solve, as an array or a float."""
+        if self.variable.value is None:
+            return None
+        value = np.asarray(self.variable.value, dtype=float)
+        if self.axes is not None:
+            value = self.axes @ value
+        return float(self.unit * value) if value.ndim == 0 else self.unit * value
+
+    def assign(self, value: Any) -> None:
+        """Give the solver's variable the value that stands for ``value`` in the user's units."""
+        numbers = np.asarray(value, dtype=float) / self.unit
+        self.variable.save_value(numbers if self.inverse is None else self.inverse @ numbers)
+
+
+class Tunable:
+    """A number that can be changed in a compiled problem: each CVXPY parameter that depends on it follows.
+
+    The papers' numbers seldom enter a program as they are: a confidence enters as kappa(c), an outlier fraction
+    as 1/(nu n). CVXPY compiles once only if the derived number itself is the parameter.
+    """
+
+    def __init__(self, name: str, value: Any, check: Callable[[Any, str], float]) -> None:
+        self.name = name
+        self._check = check
+        self._derived: list[tuple[cp.Parameter, Callable[[float], float]]] = []
+        self.value = check(value, name)
+
+    def parameter(self, transform: Callable[[float], float] = float, **attributes: Any) -> cp.Parameter:
+        """A CVXPY parameter that holds ``transform(value)`` now and after every :meth:`set`."""
+        parameter = cp.Parameter(name=self.name, value=transform(self.value), **attributes)
+        self._derived.append((parameter, transform))
+        return parameter
+
+    def set(self, value: Any) -> None:
+        """Check the new value and pass it on; a refused value leaves everything as it was."""
+        checked = self._check(value, self.name)
+        numbers = [transform(checked) for _, transform in self._derived]
+        self.value = checked
+        for (parameter, _), number in zip(self._derived, numbers, strict=True):
+            parameter.value = number
+
+
+def tune(tunables: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
+    """Set the numbers in any order in which each is accepted: one may be allowed only beside another's new value."""
+    left = dict(numbers)
+    while left:
+        refused = {}
+        for name, value in left.items():
+            try:
+                tunables[name].set(value)
+            except InputError as error:
+                refused[name] = error
+        if len(refused) == len(left):
+            raise next(iter(refused.values()))
+        left = {name: left[name] for name in refused}
