@@ -409,6 +409,10 @@ class Membership:
         # Where the distance is zero its kink can stop the solver; the squared distance has none, and fewer digits.
         squared = replace(program, c=-np.asarray(pick.T @ target), P=sp.csr_array(pick.T @ pick))
         nearest = self._apart(self._completed(target), target)
+        if nearest > CERTIFICATE:
+            nearest = min(nearest, self._apart(self._shrunk(target), target))
+        if nearest <= CERTIFICATE:
+            return nearest
         for solution in itertools.chain(attempts(replace(widened, c=cost), LADDER), attempts(squared, LADDER)):
             # Whatever the solver says of its point, a member that it leads to bounds the distance.
             nearest = min(nearest, self._apart(solution.x[:width], target))
@@ -428,6 +432,23 @@ class Membership:
             equations = self._program.A[: cones.zero]
             left = self._program.b[: cones.zero] - equations @ x
             x[inner] = scipy.sparse.linalg.lsqr(equations[:, inner], left, atol=1e-15, btol=1e-15)[0]
+        return x
+
+    def _shrunk(self, target: Array) -> Array:
+        """The last point of the set on the way from the origin to ``target``, as a solver finds it by the gauge.
+
+        One number is minimised there, where a distance has the digits of a whole vector, fewer of them.
+        """
+        program = self._program
+        inner = np.setdiff1d(np.arange(program.c.size), self.columns)
+        A = sp.hstack([program.A[:, inner], sp.csr_array(-program.b[:, None])], format="csr")
+        cost = np.zeros(inner.size + 1)
+        cost[-1] = 1.0
+        held = ConicProgram(cost, sp.csr_array(A), -(program.A[:, self.columns] @ target), program.cones)
+        solution = next(attempts(held, LADDER))
+        size = max(float(solution.x[-1]), 1.0)
+        x = np.zeros(program.c.size)
+        x[self.columns], x[inner] = target / size, solution.x[:-1] / size
         return x
 
     def _apart(self, x: Array, target: Array) -> float:
