@@ -115,7 +115,11 @@ def family(tail: Tail, nominal: bool, name: str, *moments: Moments) -> str:
     """
     said = tail.sentence
     if any(part.forced_diagonal for part in moments):
-        said = said.replace("mean and covariance", "mean, these variances and uncorrelated columns")
+        known = "mean and covariance"  # a tail of the user's own, or a symmetric one, says it in other words
+        if known in said:
+            said = said.replace(known, "mean, these variances and uncorrelated columns")
+        else:
+            said = f"{said}, and with uncorrelated columns, of which the variances alone are known"
     return said if nominal else f"{said}, wherever mean and covariance lie in {name} around the nominal ones"
 
 

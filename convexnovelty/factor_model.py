@@ -49,7 +49,8 @@ def factor_model(source: Any, rank: Any, *, scaled: bool = True) -> Moments:
     if isinstance(source, Moments):
         _, values, axes = np.linalg.svd(source.loadings / divisor, full_matrices=False)
         loadings, following = leading(values, axes, count)
-        return _assembled(source, loadings, following, divisor, source.specific_variances)
+        # Factors of the rows themselves bound what they cut; those of variances alone know nothing of correlations.
+        return _assembled(source, loadings, following, divisor, source.specific_variances, source.forced_diagonal)
     rescaled = source.multiply(1 / divisor).tocsc() if is_sparse(source) else source / divisor
     found = Moments.estimate(rescaled, rank=max(count, 1))
     if count == 0:
@@ -63,7 +64,11 @@ def factor_model(source: Any, rank: Any, *, scaled: bool = True) -> Moments:
     )
 
 
-def _assembled(moments: Moments, loadings: Array, following: float, scale: Array, specific: Array) -> Moments:
+def _assembled(
+    moments: Moments, loadings: Array, following: float, scale: Array, specific: Array, forced: bool = False
+) -> Moments:
     """Back in the units of the features; a feature without variance gets none."""
     added = np.where(moments.variances > 0, following * scale**2, 0.0)
-    return Moments.low_rank(moments.mean, loadings * scale, specific + added, moments.count, moments.ddof)
+    made = Moments.low_rank(moments.mean, loadings * scale, specific + added, moments.count, moments.ddof)
+    made.forced_diagonal = forced
+    return made

@@ -23,6 +23,8 @@ __all__ = ["Decoder", "Encoder", "NotSaved"]
 KIND = "$"
 FITTED = re.compile(r"[a-z][a-z0-9_]*_")
 DTYPES = ("<f8", "<i8", "|b1")
+# What moments remember of those that they were made from.
+MADE_FROM = ("own_axes", "forced_diagonal")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,6 +128,8 @@ class Encoder:
 
     def _moments(self, value: Any, where: str) -> dict[str, Any]:
         fields = {"mean": value.mean, "count": value.count, "ddof": value.ddof}
+        # What moments were made from is told only where it matters, so that files of earlier releases are read too.
+        fields |= {name: True for name in MADE_FROM if getattr(value, name)}
         if value.representation == "dense":
             fields["covariance"] = value.covariance
         else:
@@ -220,11 +224,15 @@ class Decoder:
                 raise InputError(f"{kind}: fields {sorted(fields)} were found")
             return record(**fields)
         if kind == "moments":
+            known = {name: bool(fields.pop(name)) for name in MADE_FROM if name in fields}
             if "covariance" in fields:
-                return Moments(**fields)
-            return Moments.low_rank(
-                fields["mean"], fields["loadings"], fields["specific_variances"], fields["count"], fields["ddof"]
-            )
+                made = Moments(**fields)
+            else:
+                parts = (fields[name] for name in ("mean", "loadings", "specific_variances", "count", "ddof"))
+                made = Moments.low_rank(*parts)
+            for name, value in known.items():
+                setattr(made, name, value)
+            return made
         if kind == "sparse rows":
             return _sparse_rows(**fields)
         if kind == "kernel family":

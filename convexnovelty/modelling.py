@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap
-from convexnovelty.regions import Guarantee, HalfSpace, Interval
+from convexnovelty.regions import Guarantee, HalfSpace, Interval, below_level, spread
 from convexnovelty.validation import Array, fraction, vector
 
 if TYPE_CHECKING:  # estimators that need no program read their thresholds here, and start sooner without it
@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # estimators that need no program read their thresholds here,
 __all__ = [
     "gram_form",
     "least_share",
+    "libsvm_share",
     "margin_reading",
     "margin_unit",
     "not_hard",
@@ -63,6 +64,14 @@ def check_features(features: Any) -> None:
 def outlier_share(value: Any, name: str) -> float:
     """The papers' nu: a number in (0, 1]."""
     return fraction(value, name, one=True)
+
+
+def libsvm_share(value: Any, name: str) -> float:
+    """A share below one: at one every multiplier is at its bound, which leaves libsvm's offset infinite."""
+    share = fraction(value, name, one=True)
+    if share == 1:
+        raise InputError(f"{name}: 1 was found, where libsvm's offset is infinite; give less, or use another node")
+    return share
 
 
 def sample_shares(weights: Any, n: int) -> Array:
@@ -238,9 +247,9 @@ def margin_reading(
     if (nothing := nothing_separated(float(normal @ normal), unit, nu, origin)) is not None:
         # What a solver left of w is rounding, and would cut through the sample at random.
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, interval)
-    scale = max(float(np.abs(scores).max()), abs(interval.used), float(np.finfo(float).tiny))
+    scale = spread(scores[shares > 0])
     region = HalfSpace(normal, interval.used + shift, scale=scale)
-    out = below(scores, interval.used) & (shares > 0)
+    out = below_level(scores, interval.used, scale) & (shares > 0)
     counted = int(out.sum())
     if weights_differ(shares):
         said = (

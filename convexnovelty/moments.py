@@ -49,6 +49,8 @@ class Moments:
     ----------
     representation : "dense", "diagonal" or "low_rank".
     own_axes : whether they are those of a kernel's coordinates, where a set that depends on the basis means nothing.
+    forced_diagonal : whether correlations of a sample were left out, of all of it or of a part that was merged; a
+        count beside variances alone says so, and neither other axes nor more points undo it.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class Moments:
     """
 
     own_axes: bool = False
+    forced_diagonal: bool = False
 
     def __init__(self, mean: Any, covariance: Any, count: Any = None, ddof: Any = 0) -> None:
         mean = vector(mean, "mean")
@@ -145,6 +148,7 @@ class Moments:
         self.ddof: float = nonnegative(ddof, "ddof")
         self._loadings, self._specific = _frozen(loadings), _frozen(specific)
         self._dense: Array | None = None if dense is None else _frozen((dense + dense.T) / 2.0)
+        self.forced_diagonal = representation == "diagonal" and count is not None and mean.size > 1
 
     @classmethod
     def _made(cls, parts: Estimate, representation: str, count: Any, ddof: Any) -> Moments:
@@ -153,10 +157,11 @@ class Moments:
         made._fill(parts, representation, count, ddof)
         return made
 
-    @property
-    def forced_diagonal(self) -> bool:
-        """Whether correlations of a sample were left out: a count says that there is one, beside variances alone."""
-        return self.representation == "diagonal" and self.count is not None and self.dimension > 1
+    def _after(self, *before: Moments) -> Moments:
+        """These moments with what is known of those that they were made from."""
+        self.own_axes = any(part.own_axes for part in before)
+        self.forced_diagonal = any(part.forced_diagonal for part in before)
+        return self
 
     @property
     def dimension(self) -> int:
@@ -305,7 +310,17 @@ class Moments:
             turned = self._loadings @ V
             covariance = turned.T @ turned + V.T @ (self._specific[:, None] * V)
         parts = Estimate(V.T @ self.mean, np.zeros((0, V.shape[1])), np.zeros(V.shape[1]), covariance)
-        return Moments._made(parts, "dense", self.count, self.ddof)
+        return Moments._made(parts, "dense", self.count, self.ddof)._after(self)
+
+    def ridged(self, added: Any) -> Moments:
+        """The same with a variance ``added`` >= 0 in every direction, in the same representation."""
+        added = nonnegative(added, "added")
+        if self._dense is None:
+            parts = Estimate(self.mean, self._loadings, self._specific + added, None, self._remainder)
+        else:
+            dense = self._dense + added * np.eye(self.dimension)
+            parts = Estimate(self.mean, self._loadings, self._specific, dense, self._remainder)
+        return Moments._made(parts, self.representation, self.count, self.ddof)._after(self)
 
     def truncated(self, rank: Any) -> Moments:
         """Low rank plus diagonal with ``rank`` factors, at least S in every direction: what is cut is bounded by the
@@ -316,7 +331,7 @@ class Moments:
         _, values, axes = np.linalg.svd(self.loadings, full_matrices=False)
         loadings, following = leading(values, axes, rank)
         parts = Estimate(self.mean, loadings, self._specific + following, None, self._remainder)
-        return Moments._made(parts, "low_rank", self.count, self.ddof)
+        return Moments._made(parts, "low_rank", self.count, self.ddof)._after(self)
 
     def update(self, chunk: Any, weights: Any = None) -> Moments:
         """New moments with more points merged in, in the same representation."""
@@ -333,9 +348,7 @@ class Moments:
         """
         if not isinstance(other, Moments):
             return NotImplemented
-        made = self._merged(other)
-        made.own_axes = self.own_axes or other.own_axes
-        return made
+        return self._merged(other)._after(self, other)
 
     def _merged(self, other: Moments) -> Moments:
         if self.dimension != other.dimension:

@@ -20,15 +20,43 @@ from convexnovelty.errors import InputError
 from convexnovelty.estimates import sparse_points
 from convexnovelty.validation import Array, nonnegative, number, points, squarable, vector
 
-__all__ = ["TIE_TOLERANCE", "Ball", "Guarantee", "HalfSpace", "Interval", "Region", "ScoreThreshold"]
+__all__ = [
+    "TIE_TOLERANCE",
+    "Ball",
+    "Guarantee",
+    "HalfSpace",
+    "Interval",
+    "Region",
+    "ScoreThreshold",
+    "below_level",
+    "spread",
+]
 
 # Values above -TIE_TOLERANCE * scale count as zero: what a solver at its usual accuracy leaves on the boundary.
 TIE_TOLERANCE = 1e-7
+
+# Scores that are all alike differ by what an exact algorithm, or a conic solver, leaves of their common size.
+EXACT, SOLVED = 1e-12, 1e-9
 
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 
 # Of k(z, z) - ||c(z)||^2, the share that is rounding of the factorisation and no distance from the sample's span.
 OUTSIDE_SPAN = 1e-12
+
+
+def spread(scores: Any, *, exact: bool = False) -> float:
+    """The scale of training scores, of which ``TIE_TOLERANCE`` is a tie: their range, and a little of their size.
+
+    Sentences, regions and the thresholds of estimators all count with it: a point is outside for all of them or for none.
+    """
+    given = np.asarray(scores, dtype=float)
+    size = float(np.abs(given).max(initial=0.0))
+    return float(np.ptp(given)) + (EXACT if exact else SOLVED) / TIE_TOLERANCE * size if given.size else 0.0
+
+
+def below_level(scores: Any, level: float, scale: float) -> NDArray[np.bool_]:
+    """Which scores lie below a level by more than a tie."""
+    return np.asarray(np.asarray(scores, dtype=float) < level - TIE_TOLERANCE * scale)
 
 
 class Region(ABC):
@@ -66,8 +94,12 @@ class Region(ABC):
 
     def contains(self, Z: Any, squared_norms: Any = None) -> NDArray[np.bool_]:
         """Whether each row lies in the region, of shape (m,); points on the boundary do."""
-        tie = self.tolerance * (abs(self.level) if self.scale is None else self.scale) + self.rounding(Z)
-        return np.asarray(self.decision_values(Z, squared_norms) >= -tie)
+        return np.asarray(self.decision_values(Z, squared_norms) >= -(self.tie + self.rounding(Z)))
+
+    @property
+    def tie(self) -> float:
+        """How far below zero a decision value counts as zero, beside rounding."""
+        return self.tolerance * (abs(self.level) if self.scale is None else self.scale)
 
     def _check(self) -> None:
         object.__setattr__(self, "tolerance", nonnegative(self.tolerance, "tolerance"))
@@ -218,9 +250,12 @@ class Guarantee(str):
         """The guarantee "P(outside) <= bound for claim"."""
         return cls(f"P(outside) <= {bound:.6g} for {claim}", bound, claim)
 
-    def recounted(self, outside: int) -> Guarantee:
-        """The same sentence with another number of training points outside; a sentence without one as it is."""
+    def recounted(self, outside: int, weight: float | None = None) -> Guarantee:
+        """The same sentence with another number of training points outside, or share of their weight; else as it is."""
         text, found = re.subn(r"^\d+(?= of \d+ training points lie outside)", str(outside), str(self))
+        if weight is not None and not found:
+            share = r"(?<=^training points of )\S+(?= of the weight lie outside)"
+            text, found = re.subn(share, f"{weight:.6g}", str(self))
         claim = text if self.claim == str(self) else self.claim
         return Guarantee(text, self.bound, claim) if found else self
 

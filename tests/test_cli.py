@@ -183,9 +183,10 @@ def test_problems_are_run_and_their_claims_checked(tmp_path, capsys):
     assert "planted" in table
 
 
-def test_the_installed_command_runs():
+@pytest.mark.parametrize("module", ["convexnovelty", "convexnovelty.cli"])
+def test_the_installed_command_runs(module):
     done = subprocess.run(
-        [sys.executable, "-m", "convexnovelty.cli", "graph", "--method", "soft_ball"],
+        [sys.executable, "-m", module, "graph", "--method", "soft_ball"],
         capture_output=True,
         text=True,
         check=False,

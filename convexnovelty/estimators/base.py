@@ -20,7 +20,7 @@ from convexnovelty.estimators.scores import Score
 from convexnovelty.false_positives import Calibration, threshold_rank
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear
-from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, spread
 from convexnovelty.tails import as_tail
 from convexnovelty.validation import Array, fraction, generator, points, squarable
 
@@ -35,9 +35,6 @@ __all__ = [
     "takes_sparse",
     "validated",
 ]
-
-# Shares of the scores that count as a tie where an exact algorithm found them, and where a conic solver did.
-EXACT, SOLVED = 1e-12, 1e-9
 
 
 @dataclass(frozen=True)
@@ -199,13 +196,14 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             # Support vectors lie on the boundary and belong to the region, whatever rounding says.
             # What a solver leaves is relative to the scores themselves, which may all be alike.
-            relative = EXACT if learned.certificate is None else SOLVED
-            tie = TIE_TOLERANCE * float(np.ptp(inside)) + relative * float(np.abs(inside).max(initial=0.0))
+            tie = TIE_TOLERANCE * spread(inside, exact=learned.certificate is None)
             self.offset_ = learned.level - tie - ROUNDING * learned.scale
             self.guarantee_ = learned.guarantee
             if learned.guarantee is not None:
                 # The sentence and ``predict`` count with one offset.
-                self.guarantee_ = learned.guarantee.recounted(int((inside - self.offset_ < 0).sum()))
+                out = inside - self.offset_ < 0
+                share = None if weights is None else float(weights[kept][out].sum() / weights[kept].sum())
+                self.guarantee_ = learned.guarantee.recounted(int(out.sum()), share)
         return self
 
     def _held_out(self, n: int) -> Any:

@@ -16,9 +16,8 @@ from convexnovelty.estimators.scores import LinearScore
 from convexnovelty.estimators.two_class import binary_classes
 from convexnovelty.methods import moment_classifier
 from convexnovelty.moments import Moments
-from convexnovelty.regions import Guarantee
 from convexnovelty.streams import moments_of
-from convexnovelty.tails import Tail, as_tail
+from convexnovelty.tails import as_tail
 from convexnovelty.validation import Array, integer, nonnegative
 
 __all__ = ["MomentClassifier"]
@@ -33,13 +32,10 @@ def _read(source: Any, chosen: Mapping[str, Any]) -> Moments:
         raise InputError(f"negative_moments: {error}") from error
 
 
-def _along(scores: Array, level: float, tail: Tail) -> Guarantee:
-    """The bound of the region from the mean and the full variance of the negatives' own scores."""
+def _along(scores: Array, level: float) -> float:
+    """The deviations of the negatives' own scores, in their full variance, by which the level exceeds their mean."""
     margin, deviation = level - float(scores.mean()), float(scores.std())
-    kappa = margin / deviation if deviation > 0 else np.inf if margin > 0 else 0.0
-    bound = 1.0 if kappa <= 0 else tail.bound(kappa) if np.isfinite(kappa) else 0.0
-    claim = tail.sentence
-    return Guarantee(f"P(negative accepted) <= {bound:.6g} for {claim}", bound=bound, claim=claim)
+    return margin / deviation if deviation > 0 else np.inf if margin > 0 else 0.0
 
 
 class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -135,19 +131,21 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positives = X if index.all() else X[index == 1]
         exact = self.solver == "auto" and self.uncertainty is None and self.slack_penalty is not None
         if exact:
-            solution = moment_classifier.coordinate_descent(positives, moments, self.slack_penalty)
+            # The region does not depend on the tail, but the bound does.
+            solution = moment_classifier.coordinate_descent(positives, moments, self.slack_penalty, tail=self.tail)
         else:
             problem = moment_classifier.moment_classifier(
                 positives, moments, self.slack_penalty, self.uncertainty, self.tail
             )
             solution = problem.solve(None if self.solver == "auto" else self.solver)
         region: Any = solution.region
-        self.score_, self.offset_ = LinearScore(region.normal), region.level
+        # Support vectors lie on the boundary and belong to the region, for ``predict`` as for the sentence.
+        self.score_, self.offset_ = LinearScore(region.normal), region.level - region.tie
         self.guarantee_, self.certificate_, self.objective_ = solution.guarantee, solution.residuals, solution.objective
         if seen is not None and self.uncertainty is None:
-            self.guarantee_ = _along(
-                self.score_(seen if not sp.issparse(seen) else sp.csr_array(seen)), self.offset_, as_tail(self.tail)
-            )
+            tail, rejected = as_tail(self.tail), int((self._scores(positives) <= self.offset_).sum())
+            kappa = _along(self._scores(seen), self.offset_)
+            self.guarantee_ = moment_classifier.bounded(kappa, tail, tail.sentence, rejected, positives.shape[0])
         return self
 
     def _representation(self, X: Any) -> dict[str, Any]:
@@ -167,17 +165,17 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         added = nonnegative(self.ridge, "ridge", squared=True) * moments.unit**2
         if added == 0 or (self.factors and moments.representation == "low_rank"):
             return moments
-        if moments.representation == "diagonal":
-            return Moments.diagonal(moments.mean, moments.variances + added, moments.count, moments.ddof)
-        if moments.representation == "low_rank":
-            return Moments.low_rank(moments.mean, moments.loadings, moments.specific_variances + added)
-        return Moments(moments.mean, moments.covariance + added * np.eye(moments.dimension))
+        return moments.ridged(added)
+
+    def _scores(self, X: Any) -> Array:
+        values: Array = self.score_(sp.csr_array(X) if sp.issparse(X) else X)
+        return values
 
     def decision_function(self, X: Any) -> Array:
         """Positive for the second class, of shape (m,)."""
         check_is_fitted(self, "score_")
         rows = validated(self, X, accept_sparse="csr", reset=False)
-        values: Array = self.score_(rows if not sp.issparse(rows) else sp.csr_array(rows)) - self.offset_
+        values: Array = self._scores(rows) - self.offset_
         return values
 
     def predict(self, X: Any) -> Any:

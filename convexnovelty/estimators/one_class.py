@@ -12,7 +12,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel, takes_sparse
 from convexnovelty.estimators.scores import BallScore, ExpansionScore, RegionScore
 from convexnovelty.modelling import nothing_separated, outlier_share, quantile_interval
-from convexnovelty.regions import Guarantee
+from convexnovelty.regions import Guarantee, below_level, spread
 from convexnovelty.validation import Array
 
 __all__ = ["OneClassSVM", "SoftBall"]
@@ -54,10 +54,11 @@ class _KernelMachine(WeightedNoveltyEstimator):
         nu = outlier_share(self.outlier_fraction, "outlier_fraction")
         return 1 / (nu * n) if weights is None else weights / (nu * weights.sum())
 
-    def _counted(self, outside: int, n: int) -> Guarantee:
-        nu = float(self.outlier_fraction)
+    def _counted(self, scores: Array, level: float) -> Guarantee:
+        nu, outside = float(self.outlier_fraction), int(below_level(scores, level, spread(scores, exact=True)).sum())
         return Guarantee(
-            f"{outside} of {n} training points lie outside, at most the fraction {nu:.6g} of their weight", bound=nu
+            f"{outside} of {scores.size} training points lie outside, at most the fraction {nu:.6g} of their weight",
+            bound=nu,
         )
 
     def _solver(self) -> str | None:
@@ -125,11 +126,10 @@ class OneClassSVM(_KernelMachine):
             return Learned(flat, 0.0, nothing, objective=result.objective)
         score = ExpansionScore.of(X, result.multipliers, result.kernel)
         offset = quantile_interval(result.scores, nu, _shares(weights)).used
-        slack = 1e-7 * max(float(np.abs(result.scores).max()), np.finfo(float).tiny)
         return Learned(
             score,
             offset,
-            self._counted(int((result.scores < offset - slack).sum()), X.shape[0]),
+            self._counted(result.scores, offset),
             objective=result.objective,
         )
 
@@ -171,11 +171,10 @@ class SoftBall(_KernelMachine):
         center = float(result.multipliers @ result.scores)
         scores = 2 * result.scores - squares - center
         level = quantile_interval(scores, nu, _shares(weights)).used
-        slack = 1e-7 * max(float(np.abs(scores).max()), np.finfo(float).tiny)
         return Learned(
             BallScore(inner, center, result.kernel),
             level,
-            self._counted(int((scores < level - slack).sum()), X.shape[0]),
+            self._counted(scores, level),
             objective=2 * result.objective,
             scale=float(squares.max(initial=0.0)),
         )

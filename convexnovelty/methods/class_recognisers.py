@@ -24,6 +24,7 @@ from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     below,
     check_features,
+    libsvm_share,
     outlier_share,
     quantile_interval,
     slack_price,
@@ -214,7 +215,8 @@ def libsvm(features: FeatureMap, labels: Any, outlier_fraction: float, compariso
         alpha[machine.support_] = machine.dual_coef_.ravel()
         return np.asarray(alpha / alpha.sum())
 
-    return _separately(features, labels, outlier_fraction, comparison, fit, "libsvm for each class")
+    nu = libsvm_share(outlier_fraction, "outlier_fraction")
+    return _separately(features, labels, nu, comparison, fit, "libsvm for each class")
 
 
 def _several(features: FeatureMap, labels: Any) -> str | None:

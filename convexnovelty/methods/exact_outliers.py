@@ -30,8 +30,8 @@ from convexnovelty.errors import InfeasibleError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import ON_MARGIN, check_features, span_gram
-from convexnovelty.regions import Guarantee, HalfSpace
+from convexnovelty.modelling import check_features, span_gram
+from convexnovelty.regions import Guarantee, HalfSpace, below_level, spread
 from convexnovelty.validation import Array, integer
 
 METHOD = Method(
@@ -121,9 +121,10 @@ def _infeasible(k: int) -> InfeasibleError:
 
 def _reading(features: FeatureMap, normal: Array, k: int) -> Reading:
     scores = np.asarray(features.training) @ normal
-    outside = int((scores < 1 - ON_MARGIN * max(1.0, float(np.abs(scores).max()))).sum())
+    scale = spread(scores)
+    outside = int(below_level(scores, 1.0, scale).sum())
     said = f"{outside} of {features.n} training points lie outside, and {k} were allowed to (equation 8.38)"
-    return Reading(HalfSpace(normal, 1.0), Guarantee(said, bound=k / features.n))
+    return Reading(HalfSpace(normal, 1.0, scale=scale), Guarantee(said, bound=k / features.n))
 
 
 def _solution(features: FeatureMap, k: int, found: FewViolations, how: str) -> Solution:

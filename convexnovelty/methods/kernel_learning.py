@@ -24,7 +24,7 @@ from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.modelling import quantile_interval, slack_bound
-from convexnovelty.regions import Guarantee, HalfSpace
+from convexnovelty.regions import Guarantee, HalfSpace, below_level, spread
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, choice, fraction, nonnegative
 
@@ -89,9 +89,10 @@ def _constant_cost(machine: Machine) -> float:
 def _reading(family: KernelFamily, normal: Array, nu: float, **letters: Any) -> Reading:
     scores = family.training @ normal
     offset = quantile_interval(scores, nu)
-    outside = int((scores < offset.used - 1e-7 * float(np.abs(scores).max())).sum())
+    scale = spread(scores)
+    outside = int(below_level(scores, offset.used, scale).sum())
     return Reading(
-        HalfSpace(normal, offset.used),
+        HalfSpace(normal, offset.used, scale=scale),
         Guarantee(
             f"{outside} of {family.n} training points lie outside, at most the fraction {nu:.6g} of them, and their "
             f"scores span a factor of {float(scores.max() / scores.min()):.4g}",

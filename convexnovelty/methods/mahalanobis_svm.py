@@ -27,9 +27,9 @@ from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.metrics import Sample, Whitened, whitened
-from convexnovelty.modelling import gram_form, quantile_interval, slack_bound
+from convexnovelty.modelling import gram_form, libsvm_share, quantile_interval, slack_bound
 from convexnovelty.moments import Moments
-from convexnovelty.regions import Guarantee, HalfSpace
+from convexnovelty.regions import Guarantee, HalfSpace, below_level, spread
 from convexnovelty.uncertainty import Adversary, CovarianceSet, attainment, membership_of, worst_deviation
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
@@ -69,11 +69,11 @@ def _share(value: object, name: str) -> float:
 def _reading(sample: Sample, normal: Array, nu: float, deviation: float, **letters: Any) -> Reading:
     scores = sample.points @ normal
     offset = quantile_interval(scores, nu)
-    slack = 1e-7 * max(float(np.abs(scores).max()), np.finfo(float).tiny)
-    outside = int((scores < offset.used - slack).sum())
+    scale = spread(scores)
+    outside = int(below_level(scores, offset.used, scale).sum())
     distance = offset.used / deviation if deviation > 0 else float("inf")
     return Reading(
-        HalfSpace(normal, offset.used),
+        HalfSpace(normal, offset.used, scale=scale),
         Guarantee(
             f"{outside} of {sample.features.n} training points lie outside, at most the fraction {nu:.6g} of them; for "
             f"every covariance in {sample.recipe!r} the plane is at least {distance:.6g} deviations from the origin",
@@ -888,7 +888,7 @@ def libsvm(
     """The dual of equation 7 as libsvm solves it, with its coefficients divided by their sum."""
     from sklearn.svm import OneClassSVM
 
-    nu = _share(outlier_fraction, "outlier_fraction")
+    nu = libsvm_share(outlier_fraction, "outlier_fraction")
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     unit = features.unit
     gram = woodbury.metric_gram(sample.gram / unit**2, _radius(sample) / unit**2, sample.weight)

@@ -121,7 +121,11 @@ def _no_metric(positives: Any, negative_moments: Moments, uncertainty: Set = Non
 def _guarantee(
     uncertainty: MomentSet, moments: Moments, tail: tails.Tail, kappa: float, rejected: int, count: int
 ) -> Guarantee:
-    claim = family(tail, is_nominal(uncertainty), repr(uncertainty), moments)
+    return bounded(kappa, tail, family(tail, is_nominal(uncertainty), repr(uncertainty), moments), rejected, count)
+
+
+def bounded(kappa: float, tail: tails.Tail, claim: str, rejected: int, count: int) -> Guarantee:
+    """The sentence on negatives whose mean lies ``kappa`` deviations off, and on the positives that are lost for it."""
     bound = 1.0 if kappa <= 0 else tail.bound(kappa) if math.isfinite(kappa) else 0.0
     lost = f"; {rejected} of {count} positive points are rejected" if rejected else ""
     return Guarantee(f"P(negative accepted) <= {bound:.6g} for {claim}{lost}", bound=bound, claim=claim)
@@ -143,10 +147,10 @@ def _read(
     The region is divided by ``per``, so that it lies one beyond the nominal mean where the worst one is nearer.
     """
     b = float(w @ moments.mean) + margin
-    scores = np.asarray(positives @ w)
-    rejected = int((scores - b < -1e-6 * max(abs(margin), np.finfo(float).tiny)).sum())
+    region = HalfSpace(w / per, b / per, scale=abs(margin / per) or None)
+    rejected = int((~region.contains(positives)).sum())
     return Reading(
-        HalfSpace(w / per, b / per, scale=abs(margin / per) or None),
+        region,
         _guarantee(uncertainty, moments, tail, kappa, rejected, positives.shape[0]),
         letters={"b": b, "kappa": kappa, **more},
     )
@@ -658,7 +662,7 @@ def nu_machine(
     squared = float(u @ u)
     if slack_penalty is None:
         rho = squared
-    objective = 2 * (rho - machine.objective) / rho**2
+    objective = 2 * (1 - machine.objective / rho) / rho
     # u is a combination of whitened points, so that w is the same combination of solutions with the covariance.
     pull = np.asarray(X.T @ machine.values["alpha"]) - negative_moments.mean
     w = metric.solve(pull) / rho
@@ -731,6 +735,7 @@ def cost_sensitive_svm(
     from sklearn.svm import SVC
 
     X = _points(positives, negative_moments)
+    slack_penalty, mean_penalty = _penalty(slack_penalty, "slack_penalty"), _penalty(mean_penalty, "mean_penalty")
     metric = _metric(X, negative_moments, uncertainty)
     rows = metric.coordinates(X)
     labels = np.append(np.ones(len(rows)), -1.0)
@@ -781,6 +786,7 @@ def semi_infinite(
 ) -> Solution:
     """Cutting planes: the worst moments of the set are met only through its membership."""
     X, recipe = _points(positives, negative_moments), as_moment_set(uncertainty)
+    slack_penalty = None if slack_penalty is None else _penalty(slack_penalty, "slack_penalty")
     frame = MetricFrame(X, negative_moments, recipe, slack_penalty)
     if slack_penalty is not None:
         return _soft_planes(

@@ -21,6 +21,7 @@ from convexnovelty.modelling import (
     below,
     check_features,
     gram_form,
+    libsvm_share,
     margin_reading,
     outlier_share,
     sample_shares,
@@ -176,7 +177,7 @@ def libsvm(features: FeatureMap, labels: Any, outlier_fraction: float) -> Soluti
     """The usual one-class machine, which never sees that some points were reflected."""
     from sklearn.svm import OneClassSVM
 
-    nu, y = outlier_share(outlier_fraction, "outlier_fraction"), signs(labels, features.n)
+    nu, y = libsvm_share(outlier_fraction, "outlier_fraction"), signs(labels, features.n)
     machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * features.n))
     machine.fit(span_gram(features) * np.outer(y, y) / features.unit**2)
     alpha = np.zeros(features.n)

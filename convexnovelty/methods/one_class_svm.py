@@ -23,6 +23,7 @@ from convexnovelty.modelling import (
     check_features,
     gram_form,
     least_share,
+    libsvm_share,
     margin_reading,
     not_hard,
     outlier_share,
@@ -200,7 +201,7 @@ def libsvm(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
     """The same dual as libsvm solves it, with its coefficients divided by nu n."""
     from sklearn.svm import OneClassSVM
 
-    nu, shares = outlier_share(outlier_fraction, "outlier_fraction"), sample_shares(weights, features.n)
+    nu, shares = libsvm_share(outlier_fraction, "outlier_fraction"), sample_shares(weights, features.n)
     kept = np.flatnonzero(shares)
     gram = (span_gram(features) / features.unit**2)[np.ix_(kept, kept)]
     # libsvm's tolerance is absolute in its own scale, where the multipliers are nu n times ours.
@@ -222,7 +223,7 @@ def reflection(features: FeatureMap, outlier_fraction: float) -> Solution:
     """The binary nu-machine that separates the sample from its mirror image: the plane passes through the origin."""
     from sklearn.svm import NuSVC
 
-    nu, n = outlier_share(outlier_fraction, "outlier_fraction"), features.n
+    nu, n = libsvm_share(outlier_fraction, "outlier_fraction"), features.n
     gram = span_gram(features) / features.unit**2
     machine = NuSVC(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * n))
     machine.fit(np.block([[gram, -gram], [-gram, gram]]), np.repeat([1.0, -1.0], n))

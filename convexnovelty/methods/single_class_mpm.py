@@ -622,6 +622,8 @@ def kernel_ridge(
 ) -> Solution:
     """Kernel ridge regression of the constant one: the same coefficients from one well-conditioned system."""
     tail, alpha, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
+    if rho <= 0:
+        raise InputError(f"uncertainty: {_not_ridge(features, moments, uncertainty)}; give one, or use kernel_socp")
     shifted = features.gram / features.unit**2 + features.n * rho * np.eye(features.n)
     g = scipy.linalg.solve(shifted, np.ones(features.n), assume_a="pos")
     return _from_ridge(features, g, rho, nu, uncertainty, tail, alpha, "closed form")
@@ -643,6 +645,8 @@ def kernel_iterative(
 ) -> Solution:
     """The ridge system by conjugate gradients instead of a factorisation."""
     tail, alpha, nu, rho = _kernel_numbers(features, moments, confidence, uncertainty, tail)
+    if rho <= 0:
+        raise InputError(f"uncertainty: {_not_ridge(features, moments, uncertainty)}; give one, or use kernel_socp")
     gram = features.gram / features.unit**2
     operator = scipy.sparse.linalg.LinearOperator(
         gram.shape, matvec=lambda v: gram @ v + features.n * rho * v, dtype=float

@@ -29,7 +29,7 @@ from convexnovelty.modelling import (
     span_gram,
     weights_differ,
 )
-from convexnovelty.regions import Ball, Guarantee, Interval
+from convexnovelty.regions import Ball, Guarantee, Interval, spread
 from convexnovelty.validation import Array, choice
 
 METHOD = Method(
@@ -86,7 +86,8 @@ def _reading(features: FeatureMap, center: Array, nu: float, shares: Array) -> R
     # The squared radius is a quantile from above, as the offset of the one-class machine is one from below.
     flipped = quantile_interval(-squares, nu, shares)
     interval = Interval(max(0.0, -flipped.upper), -flipped.lower, -flipped.used)
-    outside = (squares > interval.used + 1e-7 * max(interval.used, float(squares.max()))) & (shares > 0)
+    region = Ball(center, interval.used, kernel, scale=spread(squares[shares > 0]))
+    outside = ~region.contains(features.training, norms) & (shares > 0)
     if weights_differ(shares):
         said = (
             f"training points of {float(shares[outside].sum()):.6g} of the weight lie outside, at most the fraction "
@@ -97,7 +98,7 @@ def _reading(features: FeatureMap, center: Array, nu: float, shares: Array) -> R
             f"{int(outside.sum())} of {features.n} training points lie outside, at most the fraction {nu:.6g} of them "
             f"(problem 8.8)"
         )
-    return Reading(Ball(center, interval.used, needs_norms=kernel), Guarantee(said, bound=nu), interval)
+    return Reading(region, Guarantee(said, bound=nu), interval)
 
 
 @METHOD.node(

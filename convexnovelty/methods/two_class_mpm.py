@@ -35,6 +35,7 @@ from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
+from convexnovelty.modelling import check_features
 from convexnovelty.moments import Moments
 from convexnovelty.pairs import SetPair
 from convexnovelty.regions import Guarantee, HalfSpace, Interval
@@ -45,7 +46,7 @@ from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
 from convexnovelty.uncertainty.product import Product
-from convexnovelty.validation import Array
+from convexnovelty.validation import Array, integer
 
 METHOD = Method(
     "two_class_mpm",
@@ -65,13 +66,17 @@ Uncertainty = UncertaintySet | tuple[UncertaintySet | None, UncertaintySet | Non
 # -- what several nodes share -----------------------------------------------------------------------------------------
 
 
-def _gap(moments_x: Moments, moments_y: Moments, pair: SetPair | None = None) -> Array:
-    """The difference of the nominal means, or of means of the sets where the nominal ones are no members."""
+def _check_moments(moments_x: Any, moments_y: Any) -> None:
     for name, moments in (("moments_x", moments_x), ("moments_y", moments_y)):
         if not isinstance(moments, Moments):
             raise InputError(
                 f"{name}: {type(moments).__name__} was found; give cn.Moments, for example cn.Moments.estimate(X)"
             )
+
+
+def _gap(moments_x: Moments, moments_y: Moments, pair: SetPair | None = None) -> Array:
+    """The difference of the nominal means, or of means of the sets where the nominal ones are no members."""
+    _check_moments(moments_x, moments_y)
     if moments_x.dimension != moments_y.dimension:
         raise InputError(
             f"moments_y: dimension {moments_y.dimension} was found where moments_x has {moments_x.dimension}"
@@ -611,6 +616,11 @@ def kernel_socp(
     ``features`` hold the points of class x in their first ``count_x`` rows and those of class y after them.
     """
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
+    check_features(features)
+    _check_moments(moments_x, moments_y)
+    count_x = integer(count_x, "count_x", 1)
+    if count_x >= features.n:
+        raise InputError(f"count_x: {count_x} was found of {features.n} points in all; leave one for class y")
     ridges = _ridges(pair, moments_x, moments_y)
     if ridges is None:
         raise InputError(f"uncertainty: {_not_expanded(features, count_x, moments_x, moments_y, pair)}")

@@ -7,8 +7,10 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import convexnovelty as cn
 from convexnovelty.estimators import KernelLearningSVM, MahalanobisSVM, OneClassSVM, SoftBall
 from convexnovelty.persistence import load, save
+from convexnovelty.uncertainty import FrobeniusBall
 
 
 def _outside(machine, X):
@@ -57,3 +59,37 @@ def test_a_scaler_that_does_not_scale_is_saved_and_loaded(tmp_path, mean):
     made = make_pipeline(StandardScaler(with_mean=mean, with_std=False), OneClassSVM()).fit(X)
     save(made, tmp_path / "m.npz")
     assert np.array_equal(load(tmp_path / "m.npz").decision_function(X), made.decision_function(X))
+
+
+def _features(kind):
+    X = np.random.default_rng(5).normal(size=(40, 2))
+    if kind == "far off":  # scores that differ by a ten-millionth of their size
+        return cn.LinearFeatures(X + 1e6)
+    if kind == "alike":
+        return cn.KernelFeatures(X, cn.kernels.gaussian(gamma=1e-7))
+    return cn.KernelFeatures(np.vstack([X, X[:10]]), cn.kernels.gaussian(gamma=0.5))
+
+
+@pytest.mark.parametrize("kind", ["far off", "alike", "with copies"])
+@pytest.mark.parametrize("factory", ["one_class_svm", "soft_ball", "mahalanobis_svm", "kernel_learning"])
+def test_the_sentence_of_a_factory_counts_as_its_region_does(factory, kind):
+    features = _features(kind)
+    if factory == "mahalanobis_svm":
+        given = (features, 0.2, FrobeniusBall(0.1 * features.unit**2))
+    else:
+        given = ([features] if factory == "kernel_learning" else features, 0.2)
+    solution = getattr(cn, factory)(*given).solve()
+    rows = features.training
+    outside = int((~solution.region.contains(rows)).sum())
+    assert solution.guarantee.startswith(f"{outside} of {features.n} training points lie outside")
+    assert outside <= 0.2 * features.n
+
+
+@pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
+def test_the_sentence_of_weights_counts_as_predict_does(solver):
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(60, 2)), rng.integers(1, 4, 60).astype(float)
+    machine = OneClassSVM(0.2, solver=solver).fit(X, sample_weight=weights)
+    out = machine.predict(X) == -1
+    share = f"{weights[out].sum() / weights.sum():.6g} of the weight" if solver != "auto" else f"{out.sum()} of 60"
+    assert share in machine.guarantee_

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import convexnovelty as cn
+from convexnovelty import persistence
 from convexnovelty.estimators import MomentClassifier
+from convexnovelty.factor_model import factor_model
 
 
 def _correlated() -> tuple[np.ndarray, np.ndarray]:
@@ -43,3 +47,73 @@ def test_variances_alone_without_rows_say_that_columns_are_taken_for_uncorrelate
     assert all("uncorrelated columns" in guarantee for guarantee in said), said
     full = cn.two_class_mpm(cn.Moments.estimate(negatives), cn.Moments.estimate(positives)).solve().guarantee
     assert "uncorrelated" not in full
+
+
+def _told(moments: cn.Moments, tail: cn.tails.Tail | str | None = None) -> str:
+    return str(cn.single_class_mpm(moments, confidence=0.5, tail=tail).solve().guarantee)
+
+
+def test_neither_other_axes_nor_more_points_make_variances_alone_a_covariance(tmp_path):
+    positives = _correlated()[1]
+    alone = cn.Moments.estimate(positives, representation="diagonal")
+    full = cn.Moments.estimate(positives)
+    turned = np.linalg.qr(np.random.default_rng(1).normal(size=(10, 10)))[0]
+    made = [
+        alone.rotated(turned),
+        alone + full,
+        full + alone,
+        alone.update(positives),
+        (alone + cn.Moments.estimate(positives, rank=3)).truncated(4),
+        alone.ridged(0.1),
+        factor_model(alone, 2),
+    ]
+    assert all("uncorrelated columns" in _told(moments) for moments in made)
+    given = cn.Moments.diagonal(alone.mean, alone.variances)  # a covariance that somebody knows to be diagonal
+    for moments in (full, full.rotated(turned), full + full, full.ridged(0.1), given, factor_model(full, 2)):
+        assert "uncorrelated" not in _told(moments)
+    machine = MomentClassifier(negative_moments=alone + full).fit(positives + 3)
+    assert "uncorrelated columns" in machine.guarantee_
+    persistence.save(machine, tmp_path / "m.npz")
+    assert persistence.load(tmp_path / "m.npz").negative_moments.forced_diagonal
+
+
+def test_tails_in_other_words_say_that_columns_are_taken_for_uncorrelated():
+    @dataclasses.dataclass(frozen=True)
+    class Own(cn.tails.Chebyshev):
+        @property
+        def sentence(self) -> str:
+            return "all that we have ever seen"
+
+    moments = cn.Moments.estimate(_correlated()[1], representation="diagonal")
+    for tail in (Own(), cn.tails.Symmetric(), cn.tails.Student()):
+        assert "uncorrelated columns" in _told(moments, tail), tail
+
+
+@pytest.mark.parametrize("factors", [None, 0])
+def test_the_moment_classifier_says_how_many_positives_are_lost(factors):
+    rng = np.random.default_rng(3)
+    X = np.vstack([rng.normal(size=(200, 2)), rng.normal(size=(40, 2)) + 2])
+    y = np.repeat([0, 1], [200, 40])
+    machine = MomentClassifier(slack_penalty=0.01, factors=factors).fit(X, y)
+    lost = int((machine.predict(X[200:]) == 0).sum())
+    assert lost > 0
+    assert machine.guarantee_.endswith(f"; {lost} of 40 positive points are rejected")
+    far = np.vstack([X[:200], X[200:] + 10])
+    held = MomentClassifier(slack_penalty=1e3, factors=factors).fit(far, y)
+    assert (held.predict(far[200:]) == 1).all(), "points on the boundary belong to the region"
+    assert "rejected" not in held.guarantee_
+
+
+@pytest.mark.parametrize("tail", ["gaussian", "symmetric_unimodal"])
+def test_the_moment_classifier_without_a_program_bounds_by_the_tail_that_was_given(tail):
+    rng = np.random.default_rng(3)
+    X = np.vstack([rng.normal(size=(200, 2)), rng.normal(size=(20, 2)) + 3])
+    y = np.repeat([0, 1], [200, 20])
+    fast, program, plain = (
+        MomentClassifier(tail=tail, solver="auto").fit(X, y),
+        MomentClassifier(tail=tail, solver="CLARABEL").fit(X, y),
+        MomentClassifier().fit(X, y),
+    )
+    assert fast.guarantee_.bound == pytest.approx(program.guarantee_.bound, rel=1e-5)
+    assert fast.guarantee_.claim == program.guarantee_.claim
+    assert fast.guarantee_.bound < plain.guarantee_.bound / 2
