@@ -6,6 +6,7 @@ import argparse
 import multiprocessing
 import os
 import shutil
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -294,15 +295,33 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     return reproduce_arguments.run(arguments, _executor, _bar)
 
 
+@contextmanager
+def _ending() -> Iterator[None]:
+    """A SIGTERM that ends the command as an exception does, so that half-written files go with it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ended(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, ended)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code.
 
-    0 when all is well, 1 when a check fails, 2 for a wrong call, 130 on Ctrl-C.
+    0 when all is well, 1 when a check fails, 2 for a wrong call, 130 on Ctrl-C, 143 when it is told to end.
     """
     arguments = _parser().parse_args(argv)
     run: Command = arguments.run
     try:
-        return run(arguments)
+        with _ending():
+            return run(arguments)
     except ConvexNoveltyError as error:
         print(f"convexnovelty: {error}", file=sys.stderr)
         return 2

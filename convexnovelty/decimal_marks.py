@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from convexnovelty.csv_files import Grid, number_of
 from convexnovelty.errors import InputError
 
-__all__ = ["check_commas", "check_points"]
+__all__ = ["check_commas", "check_learnt", "check_points"]
 
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 WHOLE = re.compile(r"[+-]?\d+")
@@ -54,3 +55,20 @@ def check_points(grid: Grid, name: str) -> None:
             f"{name}, line {line}, column {grid.names[j]!r}: {cell!r} may have a decimal point or thousands, beside whole "
             "numbers; give --decimal point, or write 1234"
         )
+
+
+def check_learnt(grid: Grid, name: str, found: str, learnt: str, columns: Sequence[int]) -> None:
+    """Refuse numbers with another decimal mark than those that were learnt from: 1.234 is 1234 beside 0,5.
+
+    Raises InputError with the first such cell of the columns that are features.
+    """
+    marks = {".": "point", ",": "comma"}
+    for line, row in zip(grid.lines, grid.rows, strict=True):
+        for j in columns:
+            cell = row[j].strip()
+            value = number_of(cell, found)
+            if found in cell and value is not None and value == value:
+                raise InputError(
+                    f"{name}, line {line}, column {grid.names[j]!r}: {cell!r} was found where the rows learnt from have a "
+                    f"decimal {marks[learnt]}; write the numbers of both alike (or give --decimal, if both have the same)"
+                )

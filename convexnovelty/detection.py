@@ -69,6 +69,7 @@ class Model:
     training_scores: Array = field(repr=False)
     ordinary: Array = field(repr=False)
     ordinary_labels: list[str] = field(repr=False)
+    decimal: str = ""
 
     @property
     def detector(self) -> Any:
@@ -179,6 +180,7 @@ def learn(
         inside,
         values[kept],
         [table.label(int(i)) for i in kept],
+        table.decimal,
     )
 
 
@@ -232,6 +234,7 @@ def load_model(path: str | Path, *, max_mb: float = 2048.0) -> Model:
     """Read what :func:`save_model` wrote. Raises InputError for anything else."""
     pipeline, notes = persistence.read(path, max_bytes=int(max_mb * 1024**2))
     fields = [f.name for f in dataclasses.fields(Model) if f.name != "pipeline"]
+    notes.setdefault("decimal", "")  # models of earlier releases do not say it
     if sorted(notes) != sorted(fields) or len(getattr(pipeline, "steps", ())) != 2:
         raise InputError(f"{path}: a model without the notes of detect was found; write it with detect --save")
     model = Model(pipeline, **notes)
@@ -241,6 +244,7 @@ def load_model(path: str | Path, *, max_mb: float = 2048.0) -> Model:
     if (
         not all(isinstance(word, str) for word in (*words, *model.names, *model.ordinary_labels))
         or shapes != [(p,)] * 3
+        or model.decimal not in ("", ".", ",")
         or len(model.names) != p
         or np.shape(model.ordinary) != (len(model.ordinary_labels), p)
         or np.ndim(model.training_scores) != 1

@@ -203,7 +203,8 @@ def run(arguments: argparse.Namespace, progress: Callable[[str], None] | None = 
     learnt, names = (model.learnt, model.names) if model else (tables[0].file, tables[0].names)
     labelled_by = (model or tables[0]).labelled_by
     numeric = model.numeric if model else tables[0].numeric
-    reading = replace(reading, label=labelled_by or None, features=tuple(names), numeric=tuple(numeric))
+    mark = (model or tables[0]).decimal
+    reading = replace(reading, label=labelled_by or None, features=tuple(names), numeric=tuple(numeric), mark=mark)
     if model is not None:
         remarks.insert(0, ("model", f"{arguments.model}, learnt from {model.learnt}"))
     try:

@@ -51,8 +51,10 @@ class FileLayout:
     """How files are read; None means that the file itself tells.
 
     ``index`` is the column that labels rows ("none" for no such column), ``ignore`` are columns to leave out, ``array``
-    is the array of an NPZ file, and ``max_mb`` limits the size of a file, and of its content once it is unpacked. ``label`` and ``features`` are what was
-    found in a file before: which column labels rows, where nothing else is said, and which do not; ``numeric`` are those that held other numbers than 0 and 1.
+    is the array of an NPZ file, and ``max_mb`` limits the size of a file, and of its content once it is unpacked.
+    ``label`` and ``features`` are what was found in a file before: which column labels rows, where nothing else is said,
+    and which do not; ``numeric`` are those that held other numbers than 0 and 1, and ``mark`` is the decimal mark that
+    was seen.
     """
 
     separator: str | None = None
@@ -65,11 +67,15 @@ class FileLayout:
     label: str | None = None
     features: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
+    mark: str = ""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers of shape (n, p) with NaN for gaps, names of columns, and where each row stands in its file."""
+    """Numbers of shape (n, p) with NaN for gaps, names of columns, and where each row stands in its file.
+
+    ``decimal`` is the decimal mark that its numbers show, or "" where none of them has one.
+    """
 
     file: str
     names: list[str]
@@ -81,6 +87,7 @@ class Table:
     layout: str = ""
     remarks: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    decimal: str = ""
 
     def where(self, i: int, j: int | None = None) -> str:
         """File, line and column of a cell, as messages name them."""

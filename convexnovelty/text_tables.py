@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from convexnovelty import csv_files, row_labels
-from convexnovelty.decimal_marks import check_commas, check_points
+from convexnovelty.decimal_marks import check_commas, check_learnt, check_points
 from convexnovelty.errors import InputError
 from convexnovelty.tables import FileLayout, Table, flag_found, label_column, needed, printable
 
@@ -42,7 +42,9 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     layout = csv_files.layout_of(text, file, how.separator, how.decimal, how.header)
     said = f"{layout}{', ' + encoding if encoding else ''}"
     grid = csv_files.read_grid(_first_lines(text) if len(text) > csv_files.FAST else text, file, layout)
-    if how.decimal is None and layout.decimal == ",":
+    if how.decimal is None and how.mark:
+        pass  # the rows learnt from have told, and what contradicts them is looked for below
+    elif how.decimal is None and layout.decimal == ",":
         check_commas(grid, file)
     elif how.decimal is None and layout.separator in ";\t":  # beside commas a point is no comma's stand-in
         check_points(grid, file)
@@ -62,6 +64,11 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     told = label is None and how.index is None
     if told:
         label = _told_label(names, grid.rows, left_out, how)
+    if how.decimal is None and how.mark and layout.decimal != how.mark:
+        features = [j for j in range(len(names)) if j != label and j not in left_out]
+        check_learnt(grid, file, layout.decimal, how.mark, features)
+        layout = replace(layout, decimal=how.mark)
+        said = f"{layout}{', ' + encoding if encoding else ''}"
     return Opened(layout, said, grid, names, left_out, label, told)
 
 
@@ -79,7 +86,9 @@ def read_text(source: Path, how: FileLayout) -> Table:
         fast = csv_files.fast_values(text, layout, len(names), sorted(texts), numeric=held)
         if fast is not None and (not told or label is None or len(set(fast[1][label])) == len(fast[0])):
             kept = [name for j, name in enumerate(names) if j not in texts]
+            fractions = layout.decimal in text and bool((fast[0] % 1 != 0).any())
             table = Table(file, kept, fast[0], fast[2], "line", None, layout=said, ignored=tuple(names))
+            table = replace(table, decimal=layout.decimal if fractions else "")
             return table if label is None else labelled(table, names[label], fast[1][label], told, layout)
         grid = csv_files.read_grid(text, file, layout)
         if told:
@@ -103,6 +112,8 @@ def read_text(source: Path, how: FileLayout) -> Table:
                 raise InputError(_text_found(table, i, k, grid, names, layout.decimal))
             values[i, k] = found
     _check_flags(table, grid, kept_columns, how)
+    if any(layout.decimal in row[j].strip(".") for row in grid.rows for j in kept_columns):
+        table = replace(table, decimal=layout.decimal)
     return table if label is None else labelled(table, names[label], [row[label] for row in grid.rows], told, layout)
 
 

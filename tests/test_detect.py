@@ -516,3 +516,64 @@ def test_other_commands_do_not_import_what_detect_needs() -> None:
     code = "import sys; from convexnovelty.cli import _parser; _parser(); print([m for m in sys.modules if m in ('pandas', 'sklearn')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def _marks(folder: Path, train: str, new: str) -> tuple[str, str]:
+    rng = np.random.default_rng(0)
+    rows = "".join(f"{a:.2f};{b:.2f}\n" for a, b in rng.normal(2.0, 0.2, size=(30, 2)))
+    (folder / "t.csv").write_text("a;b\n" + (rows.replace(".", train)))
+    (folder / "n.csv").write_text("a;b\n" + new)
+    return str(folder / "t.csv"), str(folder / "n.csv")
+
+
+def test_new_rows_are_read_with_the_decimal_mark_of_the_rows_learnt_from(tmp_path: Path, capsys: Any) -> None:
+    # Alone, 2,104 and 1,998 may as well be thousands, and are refused.
+    commas = _marks(tmp_path, ",", "2,104;1,998\n1,900;2,010\n")
+    assert "decimal comma" in line(detect(capsys, *commas, "--kernel", "gaussian"), "read")
+    detect(capsys, commas[0], commas[1], "--kernel", "gaussian", "--save", str(tmp_path / "m.npz"))
+    assert "ordinary" in detect(capsys, commas[1], "--model", str(tmp_path / "m.npz"))
+    whole = _marks(tmp_path, ",", "2;2\n3;1\n")  # which show no mark at all
+    assert "decimal comma, names" in detect(capsys, *whole).split("n.csv")[1]
+
+
+@pytest.mark.parametrize(
+    ("train", "new", "cell"),
+    [(",", "2,1;1.998\n", "'1.998'"), (",", "2.104;1.998\n", "'2.104'"), (".", "2,5;2,25\n", "'2,5'")],
+)
+def test_another_decimal_mark_than_that_of_the_rows_learnt_from_is_refused(
+    train: str, new: str, cell: str, tmp_path: Path, capsys: Any
+) -> None:
+    said = refused(capsys, *_marks(tmp_path, train, new))
+    assert "n.csv, line 2, column" in said
+    assert cell in said
+    assert "decimal" in said
+
+
+INTERRUPTED = """
+import os, signal, sys
+import pandas
+from convexnovelty.cli import main
+
+told = getattr(signal, sys.argv.pop(1))
+made = pandas.DataFrame.to_csv
+def stopped(frame, *args, **options):
+    os.kill(os.getpid(), told)  # between the opening of the file and its last byte
+    return made(frame, *args, **options)
+pandas.DataFrame.to_csv = stopped
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize(("told", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
+def test_an_end_while_rows_are_written_leaves_what_was_there(told: str, code: int, files: Path) -> None:
+    (files / "out.csv").write_text("mine\n")
+    command = [sys.executable, "-c", INTERRUPTED, told, "detect", "train.csv", "new.csv", "--kernel", "gaussian"]
+    done = subprocess.run([*command, "--out", "out.csv", "--force"], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert (files / "out.csv").read_text() == "mine\n"
+    left = {path.name for path in files.iterdir()} - {"train.csv", "new.csv", "out.csv"}
+    # Nobody can clean up after SIGKILL; what it leaves has a name of its own, and stops no later run.
+    assert all(name.endswith(".partial") for name in left) if told == "SIGKILL" else not left
+    assert main(["detect", "train.csv", "new.csv", "--kernel", "gaussian", "--out", "out.csv", "--force"]) == 0
+    assert len(pd.read_csv("out.csv")) == len(NEW)
