@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ __all__ = ["main"]
 
 Command = Callable[[argparse.Namespace], int]
 
+QUIET = 10.0  # seconds between two lines of progress where nobody looks at a terminal
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -34,7 +36,9 @@ def _parser() -> argparse.ArgumentParser:
         "check",
         help="solve every formulation, walk the derivation graph, and say which steps hold",
         description="Solve every formulation of the catalogue and hold each against its equivalents. With FOLDER, run the "
-        "worked problems in it instead: each is a Python file, and is RUN, in a process of its own.",
+        "worked problems in it instead: each is a Python file, and is RUN, in a process of its own. With --load, check what the "
+        "file defines: the contracts of its sets, these in the methods that show their families (in all that take them "
+        "with --full, in one with --method), and its methods.",
     )
     check.add_argument("folder", nargs="?", metavar="FOLDER", help="a folder of worked problems, or one of its files")
     check.add_argument("--method", metavar="NAME", help="one method only, with every set that it takes")
@@ -124,11 +128,19 @@ def _load(arguments: argparse.Namespace) -> None:
         enrolment.load(path)
 
 
-def _progress() -> Callable[[str], None] | None:
-    """Names of instances on a terminal; silence in a pipe."""
-    if not sys.stderr.isatty():
-        return None
-    return lambda name: print(f"\r\033[K{name}", end="", file=sys.stderr, flush=True)
+def _progress() -> Callable[[str], None]:
+    """Names of instances on a terminal; in a pipe nothing for a while, and then a line now and again."""
+    if sys.stderr.isatty():
+        return lambda name: print(f"\r\033[K{name}", end="", file=sys.stderr, flush=True)
+    last = time.monotonic()
+
+    def tell(name: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= QUIET:
+            last = time.monotonic()
+            print(name, file=sys.stderr, flush=True)
+
+    return tell
 
 
 @contextmanager
@@ -250,6 +262,7 @@ def _check(arguments: argparse.Namespace) -> int:
                 solver=arguments.solver,
                 tolerance=arguments.tolerance,
                 full=arguments.full,
+                loaded=bool(arguments.load),
                 executor=executor,
                 progress=_progress(),
             )

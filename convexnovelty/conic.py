@@ -320,9 +320,20 @@ def _through_equations(stated: sp.csr_array, columns: Array) -> Array:
     largest = np.asarray(stated.max(axis=1).todense()).ravel()
     entries = sp.coo_array(stated)
     i, j = entries.coords
-    told = known[j] & (entries.data > NOISE * largest[i])
-    size = _or_one(_maxima(entries.data[told] * columns[j[told]], i[told], stated.shape[0]), 0.0)
-    width = _maxima(entries.data / size[i], j, columns.size)
+    clear = entries.data > NOISE * largest[i]
+    while True:
+        told = known[j] & clear
+        size = _maxima(entries.data[told] * columns[j[told]], i[told], stated.shape[0])
+        # An equation with one unknown column gives its size. With several, what is known in it may be next to nothing
+        # beside them (the difference of two centres, say), so that others have to speak first.
+        unknown = np.bincount(i[~known[j] & clear], minlength=size.size)
+        used = ~known[j] & clear & (unknown[i] == 1) & (size[i] > 0)
+        width = _maxima(entries.data[used] / size[i[used]], j[used], columns.size)
+        if not np.any(width > 0):
+            break
+        columns = np.where(width > 0, 1.0 / _or_one(width, 0.0), columns)
+        known = columns > 0
+    width = _maxima(entries.data / _or_one(size, 0.0)[i], j, columns.size)
     return np.where(known, columns, 1.0 / _or_one(width, 0.0))
 
 

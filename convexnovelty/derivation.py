@@ -19,7 +19,7 @@ from convexnovelty.errors import EnrolmentError, InputError
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["FORMATS", "draw", "graph", "method", "methods", "order"]
+__all__ = ["FORMATS", "draw", "graph", "method", "methods", "order", "users"]
 
 FORMATS = ("text", "mermaid", "svg", "json")
 
@@ -39,6 +39,12 @@ def methods() -> dict[str, Method]:
     for declared in found.values():
         declared.validate()
     return found
+
+
+def users() -> set[str]:
+    """The names of the methods that the files which a user loaded define."""
+    declared = [getattr(module, "METHOD", None) for module in enrolment.loaded()]
+    return {theirs.name for theirs in declared if isinstance(theirs, Method)}
 
 
 def method(name: str) -> Method:

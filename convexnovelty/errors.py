@@ -15,6 +15,7 @@ __all__ = [
     "IndefiniteError",
     "InfeasibleError",
     "InputError",
+    "RecompilationError",
     "SolveError",
     "SolverError",
     "UnboundedError",
@@ -28,6 +29,10 @@ class ConvexNoveltyError(Exception):
 
 class InputError(ConvexNoveltyError, ValueError):
     """An argument cannot be used: the message names it, what it was, and what would do."""
+
+
+class RecompilationError(InputError):
+    """A compiled program cannot follow a change of its numbers: the formulation has to be made anew."""
 
 
 class ArgumentTypeError(InputError, TypeError):

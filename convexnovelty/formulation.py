@@ -20,7 +20,14 @@ from convexnovelty import solvers
 from convexnovelty._lazy import cp
 from convexnovelty.attempts import Attempts, Rung, cone_class
 from convexnovelty.conic import ConicProgram, Residuals
-from convexnovelty.errors import InfeasibleError, InputError, SolveError, SolverError, UnboundedError
+from convexnovelty.errors import (
+    InfeasibleError,
+    InputError,
+    RecompilationError,
+    SolveError,
+    SolverError,
+    UnboundedError,
+)
 from convexnovelty.quantities import Quantity, Tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
 
@@ -137,7 +144,8 @@ class Formulation:
         """Change numbers of the formulation in place and return it.
 
         A number that enters as a CVXPY parameter is changed without compiling again; any other argument of the
-        factory is changed by making the formulation anew. Raises InputError for a name that is neither; where a number
+        factory is changed by making the formulation anew, as is a number whose new value the compiled program cannot
+        follow (a radius of zero may leave a set without an inside). Raises InputError for a name that is neither; where a number
         is refused, none is changed.
         """
         with self._turn:
@@ -159,6 +167,11 @@ class Formulation:
             tune(self._tunables, numbers)
             if self.recipe is not None:
                 self.recipe = replace(self.recipe, arguments=_changed(self.recipe.arguments, numbers))
+        except RecompilationError:
+            self._restore(before)
+            if self.recipe is None:
+                raise
+            self._remake(numbers, [])
         except BaseException:
             self._restore(before)
             raise

@@ -27,7 +27,7 @@ import scipy.sparse.linalg
 from convexnovelty._lazy import cp
 from convexnovelty.conic import Boost, ConicProgram, ConicSolution, interior_scales
 from convexnovelty.direct import attempts, is_large
-from convexnovelty.errors import EmptySetError, InputError, SolverError, UnboundedSetError
+from convexnovelty.errors import EmptySetError, InputError, RecompilationError, SolverError, UnboundedSetError
 from convexnovelty.facial import applied, faces, leaves, well_inside, with_margins
 from convexnovelty.validation import Array
 
@@ -44,6 +44,9 @@ BOOST = 10.0  # how far from its axis the point in a second-order cone must be t
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
 SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin that a solver's point may be moved
 EXACT = 1e-12  # violation of what is called a member without a solver's word
+DEPENDENT = 1e-6  # share of the largest singular value below which equations that faces added repeat others
+FLAT = 1e-9  # extent of a set along a direction, as a share of its largest, that is none
+SMALL = 400  # unknowns up to which a basis of what equations leave free is formed
 DONE = ("Solved", "AlmostSolved")
 LADDER = (1e-11, 1e-9, 1e-8, 1e-6)  # tolerances of the maximisation, tightest first
 
@@ -179,7 +182,7 @@ class Membership:
         A = sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns))
         self._program = ConicProgram(np.zeros(A.shape[1]), A, rows * slack, cones)
         right = [self._right(raw) for raw in raws]
-        self._varying = np.flatnonzero(np.any([b != right[0] for b in right], axis=0))
+        self._varying = np.flatnonzero(np.any([self._differ(b, right[0]) for b in right], axis=0))
         self.parameter = cp.Parameter(self._varying.size, value=right[0][self._varying]) if self._varying.size else None
 
     # -- set-up ------------------------------------------------------------------------------------------------------
@@ -256,23 +259,32 @@ class Membership:
     def move(self, arrays: Arrays, name: str = "") -> None:
         """Give the parameter the values of the set that ``arrays`` describe, by its name there.
 
-        Raises InputError where the compiled program cannot follow, because its matrix or the cones in use differ, and
+        Raises RecompilationError where the compiled program cannot follow, because its matrix or the cones in use differ, and
         EmptySetError where nothing is a member any more: every bound would hold for nothing.
         """
         raw = arrays.program
         right = self._right(raw) if self._arrays.moves_to(arrays) else None
-        if right is None or np.any(np.delete(right != self._right(self._raw), self._varying)):
-            raise InputError(f"{self.name}: this change needs the problem to be made anew")
+        if right is None or np.any(np.delete(self._differ(right, self._right(self._raw)), self._varying)):
+            raise RecompilationError(f"{self.name}: this change needs the problem to be made anew")
         program = replace(self._scaled, b=self._entered(raw))
         if not any(_holds(program, point) for point in self._points):
             self._points = [*self._points[-POINTS:], self._inside(program, name)]
         if any(leaves(program, face, _minimiser) for face in self._found):
-            raise InputError(f"{self.name}: at these numbers the set has directions that the compiled problem left out")
+            raise RecompilationError(
+                f"{self.name}: at these numbers the set has directions that the compiled problem left out; make it anew"
+            )
         if self.parameter is not None:
             self.parameter.value = right[self._varying]
 
     def _right(self, raw: ConicProgram) -> Array:
         return np.asarray(self._transform @ self._entered(raw) - self._shift)
+
+    def _differ(self, one: Array, other: Array) -> Array:
+        """Which entries of two right-hand sides differ; what rounding left of a face makes no equation another one."""
+        apart = np.abs(one - other)
+        limits = np.zeros_like(apart)
+        limits[: self._program.cones.zero] = ROUNDING * float(np.max(apart, initial=0.0))
+        return np.asarray(apart > limits)
 
     # -- its support function ----------------------------------------------------------------------------------------
 
@@ -309,11 +321,39 @@ class Membership:
         beyond = fixed @ z
         if self.parameter is not None:
             beyond = beyond + self.parameter @ z[self._varying]
-        constraints = [pull[self.columns] @ z == cp.multiply(self.widths / reach, w)]
-        if inner.size:
-            constraints.append(pull[inner] @ z == 0)
+        weights = cp.multiply(self.widths / reach, w)
+        along = self._along()
+        if along is not None:
+            # N'(A'z - w) = 0 in place of A'z = w: the multipliers of the equations are gone, which cost nothing.
+            everything, seen = along
+            constraints = [sp.csr_array(everything.T @ pull) @ z == seen.T @ weights]
+            constraints.append(z[: program.cones.zero] == 0)
+        else:
+            constraints = [pull[self.columns] @ z == weights]
+            if inner.size:
+                constraints.append(pull[inner] @ z == 0)
         value = (self.centre / unit) @ w + (beyond if reach == unit else (reach / unit) * beyond)
         return Counterpart(convex(value), constraints + program.cones.constraints(z, dual=True))
+
+    def _along(self) -> tuple[Array, Array] | None:
+        """A basis N of what the equations leave free, for a set without an inside, and its part in the set's coordinates.
+
+        Where a set is flat, the direction whose worst case is asked for may have a part that no member sees. It and the
+        multipliers of the equations would make up for each other at any size, and a solver would not know where to stop.
+        None for sets with an inside.
+        """
+        program, flat = self._program, self._program.cones.zero
+        if not flat or program.c.size > SMALL or (self._varying.size and self._varying[0] < flat):
+            return None
+        _, values, rows = np.linalg.svd(program.A[:flat].toarray(), full_matrices=True)
+        along = rows[int(np.sum(values > DEPENDENT * max(float(values[0]), 1e-300))) :].T
+        left, sizes, right = np.linalg.svd(along[self.columns], full_matrices=False)
+        seen = sizes > FLAT * max(float(sizes[0]) if sizes.size else 0.0, 1e-300)
+        if not seen.any() or int(seen.sum()) == self.size:
+            return None
+        # What rounding leaves of a direction without extent would count beside a weight of any size.
+        shown = (left[:, seen] * sizes[seen]) @ right[seen]
+        return along, np.where(np.abs(shown) > FLAT * np.abs(shown).max(), shown, 0.0)
 
     def multiple(self, share: Any) -> tuple[Any, list[Any]]:
         """``share`` times a member, for a share that is not negative, and the constraints that make it one.

@@ -106,6 +106,32 @@ def test_a_set_in_one_file_is_found_by_the_checker(tmp_path, capsys):
     assert ("semi_infinite", "socp") in {(row.source, row.target) for row in rows if row.verdict == "pass"}
 
 
+def test_a_file_with_sets_has_these_checked_and_nothing_else(tmp_path, capsys, monkeypatch):
+    from convexnovelty import cli, enrolment
+    from convexnovelty.checking.catalogue import pieces_of_files
+
+    path = _file(tmp_path, SET)
+    # A pipe hears nothing of short work; here every line is due.
+    monkeypatch.setattr(cli, "QUIET", 0.0)
+    assert main(["check", "--load", path, "--method", "single_class_mpm", "--jobs", "1"]) == 0
+    told = capsys.readouterr()
+    assert "a radius of zero leaves" in told.out
+    assert told.err.splitlines() == [
+        "1 of 2: uncertainty sets: NuclearBallOfMine",
+        "2 of 2: single_class_mpm: NuclearBallOfMine",
+    ]
+    assert enrolment.loaded()
+    full = [str(piece) for piece in pieces_of_files(full=True)]
+    assert {str(piece) for piece in pieces_of_files()} < set(full)
+    assert all(name.endswith("NuclearBallOfMine") for name in full)
+
+
+def test_a_file_without_sets_and_methods_is_refused(tmp_path, capsys):
+    path = _file(tmp_path, "from convexnovelty.uncertainty import FrobeniusBall")
+    assert main(["check", "--load", path]) == 2
+    assert "neither a set nor a METHOD" in capsys.readouterr().err
+
+
 def test_a_method_in_one_file_is_found_by_the_command_line(tmp_path, capsys):
     path = _file(tmp_path, METHOD.replace("FACTOR", "1.0"))
     assert main(["check", "--method", "smallest_sum", "--load", path, "--jobs", "1"]) == 0

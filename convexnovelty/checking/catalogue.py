@@ -16,9 +16,9 @@ from convexnovelty.checking.checker import check_instance, standard_of
 from convexnovelty.checking.contract import check_set
 from convexnovelty.checking.report import Row
 from convexnovelty.declare import Instance, Method
-from convexnovelty.errors import ConvexNoveltyError
+from convexnovelty.errors import ConvexNoveltyError, InputError
 
-__all__ = ["Piece", "pieces", "run_pieces"]
+__all__ = ["Piece", "pieces", "pieces_of_files", "run_pieces"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Piece:
     method: str = ""
     index: int = 0
     set_name: str = ""
+    full: bool = False
 
     def __str__(self) -> str:
         return f"{self.method or 'uncertainty sets'}: {self.set_name or self.index}"
@@ -46,7 +47,37 @@ def pieces(method: str | None = None, *, full: bool = False) -> list[Piece]:
         if owner.takes is not None and (owner.showcase or full or method is not None):
             found += [Piece("set in method", owner.name, i, name) for name, i in _examples(owner.takes)]
     if method is None:
-        found += [Piece("contract", "", i, name) for family in ("moments", "points") for name, i in _examples(family)]
+        found += [
+            Piece("contract", "", i, name, full) for family in ("moments", "points") for name, i in _examples(family)
+        ]
+    return found
+
+
+def pieces_of_files(method: str | None = None, *, full: bool = False) -> list[Piece]:
+    """The pieces of what the user's files define: the contracts of their sets, these in methods, and their methods.
+
+    Their sets are tried in the named method, or in the methods that show their families, with ``full`` in every one.
+    A method is checked whole where a file defines it, and where it is named and no file defines a set.
+
+    Raises InputError where the files define neither sets nor methods.
+    """
+    own, mine = set(uncertainty.users()), derivation.users()
+    if not own and not mine and method is None:
+        files = ", ".join(str(module.__file__) for module in enrolment.loaded())
+        raise InputError(
+            f"load: {files} define neither a set nor a METHOD; what is imported from elsewhere does not count"
+        )
+    found = [
+        Piece("contract", "", i, name)
+        for family in ("moments", "points")
+        for name, i in _examples(family)
+        if name in own
+    ]
+    for owner in derivation.methods().values() if method is None else [derivation.method(method)]:
+        if owner.name in mine or (method is not None and not own):
+            found += pieces(owner.name)
+        elif owner.takes is not None and (owner.showcase or full or method is not None):
+            found += [Piece("set in method", owner.name, i, name) for name, i in _examples(owner.takes) if name in own]
     return found
 
 
@@ -69,11 +100,11 @@ def run_pieces(
     rows: list[Row] = []
     # Lists of one length, since not every executor takes an endless iterator.
     constant = ([solver] * len(work), [tolerance] * len(work), [files] * len(work))
-    results = map(_run, work, *constant) if executor is None else executor.map(_run, list(work), *constant)
-    for piece, found in zip(work, results, strict=True):
+    results = iter(map(_run, work, *constant) if executor is None else executor.map(_run, list(work), *constant))
+    for done, piece in enumerate(work):
         if progress is not None:
-            progress(str(piece))
-        rows += found
+            progress(f"{done + 1} of {len(work)}: {piece}")
+        rows += next(results)
     return rows
 
 
@@ -85,7 +116,7 @@ def _run(piece: Piece, solver: str | None, tolerance: float | None, files: Seque
             enrolment.load(file)
     try:
         if piece.kind == "contract":
-            return check_set(_example(piece))
+            return check_set(_example(piece), own=piece.full or None)
         owner = derivation.method(piece.method)
         instance = owner.instance_at(piece.index) if piece.kind == "instance" else _around(owner, piece)
         return check_instance(owner, instance, standard_of(solvers.profile(solver), tolerance))

@@ -74,6 +74,7 @@ def check(
     solver: str | None = None,
     tolerance: float | None = None,
     full: bool = False,
+    loaded: bool = False,
     executor: Executor | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Report:
@@ -81,28 +82,33 @@ def check(
 
     Parameters
     ----------
-    subject : a formulation made by a factory (all nodes are solved on its arguments), an instance, the name of a
-        method (all its instances, and one around each set that it takes), or None for the whole catalogue, with the
-        contract of every set.
+    subject : a formulation made by a factory (all nodes are solved on its arguments, and a set that is not of the
+        catalogue has its whole contract checked), an instance, the name of a method (all its instances, and one around
+        each set that it takes), or None for the whole catalogue, with the contract of every set.
     solver : name of the solver; Clarabel by default.
     tolerance : relative tolerance of objectives, in place of each step's own; never below the solver's accuracy.
-    full : try every set in every method that takes it; by default in one method of each family.
+    full : try every set in every method that takes it, by default in one method of each family, and for sets of the
+        catalogue also what their classes state beside membership and counterpart.
+    loaded : check only what the user's loaded files define: their sets, by their contracts and in the named method or
+        those that show their families, and their methods.
     executor : runs the catalogue's pieces, a ``concurrent.futures`` executor of any kind; in this process by default.
-    progress : called with the name of each instance before it is checked.
+    progress : called with a line before each piece of the catalogue, such as "3 of 40: uncertainty sets: NormBall".
 
     Returns
     -------
     A report with ``passed`` and ``rows``.
     """
-    from convexnovelty.checking.catalogue import pieces, run_pieces
+    from convexnovelty.checking.catalogue import pieces, pieces_of_files, run_pieces
+    from convexnovelty.checking.contract import rows_of_users_sets
 
     profile = solvers.profile(solver)
     began = time.perf_counter()
     if subject is None or isinstance(subject, str):
-        rows = run_pieces(pieces(subject, full=full), profile.name, tolerance, executor=executor, progress=progress)
+        work = pieces_of_files(subject, full=full) if loaded else pieces(subject, full=full)
+        rows = run_pieces(work, profile.name, tolerance, executor=executor, progress=progress)
     else:
         owner, instance = _subject(subject)
-        rows = check_instance(owner, instance, standard_of(profile, tolerance))
+        rows = check_instance(owner, instance, standard_of(profile, tolerance)) + rows_of_users_sets(instance)
     return Report(rows, solver=profile.name, seconds=time.perf_counter() - began)
 
 

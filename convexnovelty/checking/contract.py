@@ -3,30 +3,36 @@ r"""The contract of an uncertainty set, checked on numbers.
 For a centred set and a direction three values must agree: the class's own counterpart, the counterpart derived from
 its membership, and what an adversary reaches within the membership. The first two are bounds from above and the
 third is reached by a member, so that an error in any one of them shows. The worst member must be a member; no sampled
-member may exceed the value.
+member may exceed the value. What else a class states of itself is in :mod:`convexnovelty.checking.set_laws`.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from convexnovelty import uncertainty as sets
+from convexnovelty.checking import set_laws
 from convexnovelty.checking.report import Row
+from convexnovelty.checking.set_values import KAPPA, around, directions, distance, evaluator, law_row, nominal, value
+from convexnovelty.declare import Instance
 from convexnovelty.errors import ConvexNoveltyError
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import Adversary, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.validation import Array
 
-__all__ = ["check_set", "contract_rows"]
+__all__ = ["check_set", "contract_rows", "rows_of_users_sets"]
 
-KAPPA = 1.5
 TOLERANCE = 1e-6
-Evaluate = Callable[[Array, str], float]
+MEMBER = 1e-5  # distance, in units of the set, up to which something counts as a member
+OWN_MOMENTS = 8  # dimension up to which a user's set is tried around the moments of the problem that holds it
+WELL = 1e-6  # share of the largest variance below which no nominal variance may lie for that
 
 
 def contract_rows(dimension: int = 3) -> list[Row]:
@@ -38,19 +44,43 @@ def contract_rows(dimension: int = 3) -> list[Row]:
     return rows
 
 
-def nominal(dimension: int, seed: int = 3) -> Moments:
-    """Signed, correlated nominal moments."""
-    rng = np.random.default_rng(seed)
-    mixing = rng.standard_normal((dimension, dimension)) / math.sqrt(dimension) + 0.5 * np.eye(dimension)
-    return Moments(rng.standard_normal(dimension) + 1.0, mixing @ mixing.T)
+def rows_of_users_sets(instance: Instance) -> list[Row]:
+    """The contracts of the sets among an instance's arguments, and of their parts, that are not of the catalogue."""
+    given = [v for value in instance.arguments.values() for v in (value if isinstance(value, tuple) else (value,))]
+    known = set(sets.catalogue().values())
+    found = {id(s): s for item in given if isinstance(item, UncertaintySet) for s in _with_parts(item)}
+    rows: list[Row] = []
+    for recipe in found.values():
+        if type(recipe) in known:
+            continue
+        moments = next((item for item in given if isinstance(item, Moments)), None)
+        size = next((d for item in given if isinstance(d := getattr(item, "dimension", None), int)), 3)
+        rows += _in_reach(recipe, moments, size)
+    return rows
 
 
-def directions(dimension: int, seed: int = 5) -> list[Array]:
-    """Signed random directions, an axis, and one with zeros: positive random numbers would let faults pass."""
-    rng = np.random.default_rng(seed)
-    axis = np.zeros(dimension)
-    axis[-1] = -1.0
-    return [rng.standard_normal(dimension), -rng.standard_normal(dimension) * 10.0, axis]
+def _with_parts(recipe: UncertaintySet) -> Iterator[UncertaintySet]:
+    yield recipe
+    if isinstance(recipe, Composite):
+        for part in recipe.parts().values():
+            yield from _with_parts(part)
+
+
+def _in_reach(recipe: UncertaintySet, moments: Moments | None, size: int) -> list[Row]:
+    """The contract around the problem's own moments, or around others where those are too large or too flat for it."""
+    own = size <= OWN_MOMENTS
+    if moments is not None and own and not isinstance(recipe, PointSet):
+        spread = np.linalg.eigvalsh(np.asarray(moments.covariance))
+        own = bool(spread[0] > WELL * spread[-1])
+    if own and moments is not None:
+        return check_set(recipe, moments=Moments(moments.mean, moments.covariance))
+    try:
+        sets.membership_of(around(recipe, nominal(recipe.size or (size if own else 3))))
+    except ConvexNoveltyError as error:
+        reason = f"the set is tried in three dimensions, around other moments, where {error}"
+        row = law_row(recipe, "membership", "contract", "what the class states of itself holds", math.nan, TOLERANCE)
+        return [replace(row, verdict="not checked", reason=reason)]
+    return check_set(recipe, dimension=size if own else 3)
 
 
 def check_set(
@@ -60,150 +90,64 @@ def check_set(
     dimension: int = 3,
     tolerance: float = TOLERANCE,
     seed: int = 5,
+    own: bool | None = None,
 ) -> list[Row]:
-    """Rows for one set: closed form against derived, derived against adversary, membership of the worst member, samples.
+    """Rows for one set: closed form against derived, derived against adversary, worst member, samples, and its own laws.
 
     Parameters
     ----------
     recipe : the set, not yet centred.
     moments : nominal moments; signed random ones of the given dimension by default.
     tolerance : relative, for two conic programs that state the same number.
+    own : whether what the class states beside its membership is tried too (gauge, closed forms at other numbers, radius
+        zero, rotation), which takes as long again; by default for sets that are not of the catalogue.
     """
-    if isinstance(recipe, PointSet) and recipe.size is not None:
+    if isinstance(recipe, PointSet) and recipe.size is not None and moments is None:
         dimension = recipe.size
     moments = moments or nominal(dimension)
+    tried = directions(moments.dimension, seed)
     began = time.perf_counter()
     try:
-        centred: UncertaintySet = _joint(recipe).centred(  # type: ignore[attr-defined]
-            np.zeros(moments.dimension) if isinstance(recipe, PointSet) else moments
-        )
-        found = [_at(centred, a) for a in directions(moments.dimension, seed)]
+        centred: UncertaintySet = around(recipe, moments)
+        found = [_at(centred, a) for a in tried]
     except ConvexNoveltyError as error:
-        return [
-            _row(
-                recipe,
-                "membership",
-                "counterpart",
-                "the set can be used",
-                math.nan,
-                tolerance,
-                0.0,
-                f"{type(error).__name__}: {error}",
-            )
-        ]
+        reason = f"{type(error).__name__}: {error}"
+        return [law_row(recipe, "membership", "counterpart", "the set can be used", math.nan, tolerance, 0.0, reason)]
     seconds = (time.perf_counter() - began) / 3
-    derived_gap = max(abs(f["derived"] - f["adversary"]) / f["scale"] for f in found)
-    rows = [
-        _row(
-            recipe,
-            "adversary",
-            "derived counterpart",
-            "no member does worse than the derived counterpart, and one does as badly",
-            derived_gap,
-            tolerance,
-            seconds,
-        )
-    ]
+    gap = max(abs(f["derived"] - f["adversary"]) / f["scale"] for f in found)
+    claim = "no member does worse than the derived counterpart, and one does as badly"
+    rows = [law_row(recipe, "adversary", "derived counterpart", claim, gap, tolerance, seconds)]
+    rows += set_laws.exactness(recipe)
     closed = [f for f in found if not math.isnan(f["closed"])]
-    if closed and recipe.exactness == "exact":
-        gap = max(abs(f["closed"] - f["derived"]) / f["scale"] for f in closed)
-        rows.append(
-            _row(recipe, "closed form", "derived counterpart", "the closed form is exact", gap, tolerance, seconds)
-        )
-    elif closed:
-        gap = max(max(0.0, f["derived"] - f["closed"]) / f["scale"] for f in closed)
-        rows.append(
-            _row(
-                recipe, "closed form", "derived counterpart", "the closed form is never below", gap, tolerance, seconds
-            )
-        )
+    conservative = recipe.exactness == "conservative"
+    if closed:
+        gap = max(_excess(f["closed"] - f["derived"], conservative) / f["scale"] for f in closed)
+        claim = "the closed form is never below" if conservative else "the closed form is exact"
+        rows.append(law_row(recipe, "closed form", "derived counterpart", claim, gap, tolerance, seconds))
     if isinstance(centred, MomentSet):
-        gaps = [_deviation_gap(centred, a) for a in directions(moments.dimension, seed)]
-        rows.append(
-            _row(
-                recipe,
-                "worst deviation",
-                "adversary",
-                "the counterpart of the deviation alone is exact",
-                max(gaps),
-                tolerance,
-                0.0,
-            )
-        )
-    members = max(f["distance"] for f in found)
-    if not math.isnan(members):
-        rows.append(
-            _row(
-                recipe,
-                "worst member",
-                "membership",
-                "the worst member is a member",
-                members,
-                max(tolerance, 1e-5),
-                seconds,
-            )
-        )
-        attained = max(abs(f["attained"] - f["adversary"]) / f["scale"] for f in found)
-        if recipe.exactness == "exact":
-            rows.append(
-                _row(
-                    recipe,
-                    "worst member",
-                    "adversary",
-                    "the worst member attains the worst case",
-                    attained,
-                    tolerance,
-                    seconds,
-                )
-            )
-    excess = _sampled_excess(centred, found, directions(moments.dimension, seed), seed)
-    if not math.isnan(excess):
-        rows.append(
-            _row(
-                recipe,
-                "samples",
-                "derived counterpart",
-                "no sampled member exceeds the value",
-                max(0.0, excess),
-                tolerance,
-                seconds,
-            )
-        )
+        gap = max(_deviation_gap(centred, a) for a in tried)
+        claim = "the counterpart of the deviation alone is exact"
+        rows.append(law_row(recipe, "worst deviation", "adversary", claim, gap, tolerance))
+    rows += _worst_member_rows(recipe, centred, tried, found, tolerance)
+    rows += _sample_rows(recipe, centred, tried, found, tolerance, seed)
+    if own if own is not None else type(recipe) not in sets.catalogue().values():
+        rows += set_laws.own_laws(recipe, moments, tried, tolerance)
     return rows
 
 
-def _deviation_gap(joint: MomentSet, a: Array) -> float:
+def _excess(difference: float, conservative: bool) -> float:
+    """What is wrong with a value that is larger by ``difference`` than the exact one."""
+    return max(0.0, -difference) if conservative else abs(difference)
+
+
+def _deviation_gap(centred: MomentSet, a: Array) -> float:
     """The class's worst standard deviation (closed form if it has one) against the adversary's."""
-    value, reached = sets.evaluate_deviation(joint, a), Adversary(joint).deviation(a).value
-    gap = (value - reached) / max(abs(value), abs(reached), 1e-12)
-    return abs(gap) if joint.exactness == "exact" else max(0.0, -gap)
-
-
-def _evaluator(centred: UncertaintySet) -> Evaluate:
-    if centred.family in ("points", "mean"):
-        return lambda a, route: sets.evaluate_support(centred, a, route)  # type: ignore[arg-type]
-    if centred.family == "covariance":
-        return lambda a, route: sets.evaluate_deviation(centred, a, route)  # type: ignore[arg-type]
-    return lambda a, route: sets.evaluate_loss(centred, a, KAPPA, route)  # type: ignore[arg-type]
-
-
-def _joint(recipe: UncertaintySet) -> UncertaintySet:
-    """A mean set that depends on the covariance is met together with the nominal covariance."""
-    return sets.as_moment_set(recipe) if getattr(recipe, "uses_covariance", False) else recipe
-
-
-def _value(joint: UncertaintySet, member: Any, a: Array) -> float:
-    """What a member does to the direction."""
-    if isinstance(joint, MomentSet):
-        m, S = member
-        return float(a @ m + KAPPA * math.sqrt(max(float(a @ S @ a), 0.0)))
-    if joint.family == "covariance":
-        return math.sqrt(max(float(a @ member @ a), 0.0))
-    return float(a @ member)
+    stated, reached = sets.evaluate_deviation(centred, a), Adversary(centred).deviation(a).value
+    return _excess(stated - reached, centred.exactness == "conservative") / max(abs(stated), abs(reached), 1e-12)
 
 
 def _at(centred: UncertaintySet, a: Array) -> dict[str, float]:
-    evaluate = _evaluator(centred)
+    evaluate = evaluator(centred)
     derived = evaluate(a, "derived")
     worst = Adversary(centred)(a, KAPPA)
     # A worst case of zero has no digits of its own: the size of the members gives the unit.
@@ -213,60 +157,56 @@ def _at(centred: UncertaintySet, a: Array) -> dict[str, float]:
         closed = evaluate(a, "closed")
     except ConvexNoveltyError:
         closed = math.nan
-    member = sets.worst_member(centred, a, KAPPA)
-    return {
-        "derived": derived,
-        "adversary": worst.value,
-        "closed": closed,
-        "scale": scale,
-        "attained": _value(centred, member, a),
-        "distance": _distance(centred, member),
-    }
+    return {"derived": derived, "adversary": worst.value, "closed": closed, "scale": scale}
 
 
-def _distance(joint: UncertaintySet, member: Any) -> float:
-    if isinstance(joint, MomentSet):
-        flat = np.concatenate([member[0], sets.svec(member[1])])
-    else:
-        flat = sets.svec(member) if joint.family == "covariance" else np.asarray(member)
-    return sets.membership_of(joint).distance(flat)
+def _worst_member_rows(
+    recipe: UncertaintySet, centred: UncertaintySet, tried: list[Array], found: list[dict[str, float]], tolerance: float
+) -> list[Row]:
+    members: list[Any] = []
+
+    def apart() -> float:
+        members.extend(sets.worst_member(centred, a, KAPPA) for a in tried)
+        return max(distance(centred, member) for member in members)
+
+    def missed() -> float:
+        values = [value(centred, member, a) for member, a in zip(members, tried, strict=True)]
+        return max(abs(v - f["adversary"]) / f["scale"] for v, f in zip(values, found, strict=True))
+
+    return [
+        set_laws.tried_row(recipe, "worst member", "membership", "the worst member is a member", apart, MEMBER),
+        set_laws.tried_row(
+            recipe, "worst member", "adversary", "the worst member attains the worst case", missed, tolerance
+        ),
+    ]
 
 
-def _sampled_excess(centred: UncertaintySet, found: list[dict[str, float]], tried: list[Array], seed: int) -> float:
-    rng = np.random.default_rng(seed)
-    worst = math.nan
-    for _ in range(20):
-        member = centred.sample(rng)  # type: ignore[attr-defined]
-        if member is None:
-            return math.nan
-        for a, f in zip(tried, found, strict=True):
-            worst = np.fmax(worst, (_value(centred, member, a) - f["derived"]) / f["scale"])
-    return float(worst)
-
-
-def _row(
+def _sample_rows(
     recipe: UncertaintySet,
-    source: str,
-    target: str,
-    claim: str,
-    gap: float,
+    centred: UncertaintySet,
+    tried: list[Array],
+    found: list[dict[str, float]],
     tolerance: float,
-    seconds: float,
-    reason: str = "",
-) -> Row:
-    holds = gap <= tolerance and not reason
-    return Row(
-        method="uncertainty sets",
-        instance=repr(recipe),
-        source=source,
-        target=target,
-        claim=claim,
-        equation=recipe.source or "the user's own membership",
-        relation="=",
-        reference="adversary" if "adversary" in (source, target) else "formulation",
-        verdict="pass" if holds else "fail",
-        objective_gap=gap,
-        seconds=seconds,
-        tolerance=tolerance,
-        reason="" if holds else (reason or f"gap {gap:.1e} exceeds {tolerance:.0e}"),
-    )
+    seed: int,
+) -> list[Row]:
+    rng = np.random.default_rng(seed)
+    if type(centred).sample in set_laws.UNSTATED or centred.sample(rng) is None:  # type: ignore[attr-defined]
+        return []
+
+    def outside() -> float:
+        return max(distance(centred, centred.sample(rng)) for _ in range(3))  # type: ignore[attr-defined]
+
+    def excess() -> float:
+        worst = 0.0
+        for _ in range(20):
+            member = centred.sample(rng)  # type: ignore[attr-defined]
+            for a, f in zip(tried, found, strict=True):
+                worst = max(worst, (value(centred, member, a) - f["derived"]) / f["scale"])
+        return worst
+
+    return [
+        set_laws.tried_row(recipe, "samples", "membership", "samples are members", outside, MEMBER),
+        set_laws.tried_row(
+            recipe, "samples", "derived counterpart", "no sampled member exceeds the value", excess, tolerance
+        ),
+    ]

@@ -12,7 +12,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.cones import smat
 from convexnovelty.conic import ConicProgram
 from convexnovelty.direct import minimum
-from convexnovelty.errors import InputError, SolverError
+from convexnovelty.errors import ConvexNoveltyError, InputError, SolverError
 from convexnovelty.membership import Counterpart, as_counterpart
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support, membership_of
@@ -60,7 +60,7 @@ def worst_loss(uncertainty: UncertaintySet | None, a: Any, kappa: Any, route: Ro
 
     if route == "derived":
         return _in_units(derive, a, pair)
-    return _closed_or(pair, pair.worst_loss(a, kappa), route, lambda: _in_units(derive, a, pair))
+    return _closed_or(pair, "worst_loss", (a, kappa), route, lambda: _in_units(derive, a, pair))
 
 
 def worst_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "best") -> Counterpart:
@@ -74,7 +74,7 @@ def worst_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "
     def derive() -> Counterpart:
         return _in_units(lambda direction: derived_deviation(given, direction), a, given)
 
-    return derive() if route == "derived" else _closed_or(given, given.worst_deviation(a), route, derive)
+    return derive() if route == "derived" else _closed_or(given, "worst_deviation", (a,), route, derive)
 
 
 def support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> Counterpart:
@@ -86,7 +86,7 @@ def support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> C
     def derive() -> Counterpart:
         return _in_units(lambda direction: derived_support(uncertainty, direction), w, uncertainty)
 
-    return derive() if route == "derived" else _closed_or(uncertainty, uncertainty.support(w), route, derive)
+    return derive() if route == "derived" else _closed_or(uncertainty, "support", (w,), route, derive)
 
 
 def derived_twice(uncertainty: UncertaintySet | None = None) -> str | None:
@@ -129,13 +129,50 @@ def _in_units(derive: Any, a: Any, uncertainty: Any) -> Counterpart:
     return Counterpart(made.value / unit, made.constraints)
 
 
-def _closed_or(uncertainty: UncertaintySet, closed: Any, route: Route, derive: Any) -> Counterpart:
+def _closed_or(
+    uncertainty: UncertaintySet, name: str, given: tuple[Any, ...], route: Route, derive: Any
+) -> Counterpart:
+    closed = _stated(uncertainty, name, given)
     if closed is not None:
-        return as_counterpart(closed)
+        return closed
     if route == "closed":
         raise InputError(f"{uncertainty!r}: the class gives no closed form; use route='derived'")
     made: Counterpart = derive()
     return made
+
+
+def _stated(uncertainty: UncertaintySet, name: str, given: tuple[Any, ...]) -> Counterpart | None:
+    """What the class states in closed form, found to be something that may be bounded from above in a convex program."""
+    told = f"{uncertainty!r}: {name}"
+    try:
+        stated = getattr(uncertainty, name)(*given)
+    except (AttributeError, TypeError, ValueError) as error:
+        if isinstance(error, ConvexNoveltyError):
+            raise
+        raise InputError(
+            f"{told} failed on a CVXPY expression ({str(error).rstrip('.')}); build its value with CVXPY's functions, or "
+            "return None to have it derived from membership"
+        ) from error
+    if stated is None:
+        return None
+    made = as_counterpart(stated)
+    if not isinstance(made.value, cp.Expression) or made.value.size != 1:
+        raise InputError(
+            f"{told} returned {made.value!r}; return a CVXPY expression of size one, a Counterpart, or None"
+        )
+    wrong = [constraint for constraint in made.constraints if not constraint.is_dcp()]
+    if not made.value.is_convex() or wrong:
+        raise InputError(
+            f"{told} is not convex by the rules of DCP in {_cut(wrong[0] if wrong else made.value)}; write it by norms, "
+            "cp.norm(factor @ a) for the root of a quadratic form, or return None to have it derived from membership"
+        )
+    return made
+
+
+def _cut(expression: Any, length: int = 150) -> str:
+    """An expression as text on one line, without the numbers of large matrices."""
+    text = " ".join(str(expression).split())
+    return text if len(text) <= length else f"{text[:length]}..."
 
 
 def _factor(kappa: Any) -> Any:

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from convexnovelty._lazy import cp
 from convexnovelty.cones import svec, svec_map
 from convexnovelty.direct import attempts
-from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError
+from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError
 from convexnovelty.membership import DONE, Arrays, Counterpart, Membership, convex
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import Face
@@ -38,6 +38,7 @@ __all__ = ["derived_deviation", "derived_loss", "derived_support", "membership_o
 ENROLS_NOTHING = "what is derived from every set's membership"
 
 POINT = 1e-3  # size, as a share of the centre's, that a solver may leave of a set that is a point
+NO_SIZE = 1e-7  # size up to which nothing is left that a worst case would show
 
 
 def _description(uncertainty: UncertaintySet, dimension: int) -> tuple[Any, int]:
@@ -102,8 +103,16 @@ def _made(uncertainty: UncertaintySet) -> Membership:
             uncertainty.fix(name)
     made = Membership(arrays, repr(uncertainty), others)
     for name in names:
-        uncertainty.watch(name, lambda changed: made.move(_arrays(changed), repr(changed)))
+        uncertainty.watch(name, lambda changed: _follow(made, changed))
     return made
+
+
+def _follow(made: Membership, changed: UncertaintySet) -> None:
+    """Move a compiled membership to other numbers, unless it has to become a point, which arrays may not say exactly."""
+    arrays = _arrays(changed)
+    if _is_nominal(changed) and NO_SIZE < _size_left(changed, arrays) <= POINT:
+        raise RecompilationError(f"{changed!r}: at these numbers the set is a point; make the problem anew")
+    made.move(arrays, repr(changed))
 
 
 def _arrays(uncertainty: UncertaintySet) -> Arrays:
@@ -121,19 +130,28 @@ def _is_centre(uncertainty: UncertaintySet, arrays: Arrays) -> bool:
     Where the membership says so by a power of a norm, no interior-point method is exact: it keeps a root of its
     tolerance, of which the worst case would make per cents.
     """
-    if vars(uncertainty).get("radius") != 0.0 or not uncertainty.nominal_at_zero:
-        return False
+    return _is_nominal(uncertainty) and _size_left(uncertainty, arrays) <= POINT
+
+
+def _is_nominal(uncertainty: UncertaintySet) -> bool:
+    return vars(uncertainty).get("radius") == 0.0 and uncertainty.nominal_at_zero
+
+
+def _size_left(uncertainty: UncertaintySet, arrays: Arrays) -> float:
+    """How far a solver gets from the centre along a random line, as a share of its size; infinity where it fails."""
     program, scale = arrays.program.equilibrated()
     center = _flat_center(uncertainty) / scale.columns[arrays.columns]
     direction = np.random.default_rng(20).standard_normal(center.size)
     direction /= np.linalg.norm(direction) * max(1.0, float(np.linalg.norm(center)))
+    left = 0.0
     for sign in (1.0, -1.0):
         cost = np.zeros(program.c.size)
         cost[arrays.columns] = sign * direction
         found = next(attempts(replace(program, c=cost), (1e-8,)))
-        if found.status not in DONE or abs(direction @ (found.x[arrays.columns] - center)) > POINT:
-            return False
-    return True
+        if found.status not in DONE:
+            return float("inf")
+        left = max(left, abs(float(direction @ (found.x[arrays.columns] - center))))
+    return left
 
 
 def _flat_center(uncertainty: Any) -> Array:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from convexnovelty.cones import smat, svec
-from convexnovelty.errors import InputError
+from convexnovelty.errors import RecompilationError
 from convexnovelty.membership import Membership
 from convexnovelty.validation import Array
 
@@ -76,11 +76,13 @@ class Face:
         )
 
     def require(self, membership: Membership) -> None:
-        """Raise InputError when the covariances of a set leave the face: the problem is then to be made anew."""
+        """Raise RecompilationError when the covariances of a set leave the face: the problem is then to be made anew."""
         if not self.rest.size:
             return
         if _largest(membership, self.probe)[0] > max(NULL, self.slack**2):
-            raise InputError(f"{membership.name}: its covariances have directions that the compiled problem left out")
+            raise RecompilationError(
+                f"{membership.name}: its covariances have directions that the compiled problem left out; make it anew"
+            )
 
 
 def _largest(membership: Membership, probe: Array) -> tuple[float, Array]:

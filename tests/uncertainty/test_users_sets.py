@@ -307,3 +307,78 @@ class Misspelt(sets.CovarianceSet):
 def test_a_membership_that_fails_is_named(kind, said):
     with pytest.raises(InputError, match=rf"{kind.__name__}\(radius=1\): its membership failed .*{said}.*self\.center"):
         sets.membership_of(kind().centred(laws.moments(3)))
+
+
+class QuadraticRoot(sets.CovarianceSet):
+    """A right formula, in words that DCP does not follow."""
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.radius]
+
+    def worst_deviation(self, a):
+        return cp.sqrt(cp.quad_form(a, self.center + self.radius * np.eye(self.dimension)))
+
+
+class LongSum(sets.MeanSet):
+    """The same for a mean."""
+
+    def membership(self, m):
+        return [cp.norm(m - self.center) <= self.radius]
+
+    def support(self, a):
+        return self.center @ a + self.radius * cp.sqrt(cp.sum_squares(a))
+
+
+class PlainNumber(LongSum):
+    """No expression at all."""
+
+    def support(self, a):
+        return 1.0
+
+
+class Raises(LongSum):
+    """NumPy on a CVXPY variable."""
+
+    def support(self, a):
+        return float(a)
+
+
+@pytest.mark.parametrize(
+    "kind, said",
+    [
+        (QuadraticRoot, r"worst_deviation is not convex by the rules of DCP in .*cp\.norm\(factor @ a\)"),
+        (LongSum, r"support is not convex by the rules of DCP"),
+        (PlainNumber, r"support returned 1\.0; return a CVXPY expression"),
+        (Raises, r"support failed on a CVXPY expression"),
+    ],
+)
+def test_a_closed_form_that_no_program_can_take_is_named(kind, said):
+    with pytest.raises(InputError, match=rf"{kind.__name__}\(radius=0\.1\): {said}"):
+        cn.single_class_mpm(laws.moments(3), 0.3, kind(0.1))
+
+
+@pytest.mark.filterwarnings("ignore:Forming a nonconvex expression")
+def test_an_indefinite_quadratic_form_is_named():
+    class Saddle(sets.PointSet):
+        def membership(self, u):
+            return [cp.quad_form(u, cp.psd_wrap(np.diag([1.0, -1.0]))) <= 0.1, cp.abs(u) <= 1]
+
+    with pytest.raises(InputError, match=r"Saddle\(radius=1\): the membership .*indefinite"):
+        sets.evaluate_support(Saddle().centred(np.zeros(2)), np.ones(2))
+
+
+@pytest.mark.parametrize("power", [1.5, 3])
+def test_a_radius_of_zero_is_the_same_by_set_and_anew(power):
+    """A power of a norm leaves a root of the solver's tolerance where the compiled program is only moved."""
+
+    class Power(sets.CovarianceSet):
+        def membership(self, S):
+            return [cp.power(cp.norm(S - self.center, "fro"), power) <= self.radius]
+
+    nominal = cn.Moments([3.0, 4.0], [[1.0, 0.2], [0.2, 0.8]])
+    problem = cn.single_class_mpm(nominal, 0.5, Power(0.1))
+    before, exact = problem.solve().objective, cn.single_class_mpm(nominal, 0.5).solve().objective
+    assert problem.set(radius=0.0).solve().objective == pytest.approx(exact, rel=1e-7)
+    assert problem.set(radius=0.1).solve().objective == pytest.approx(before, rel=1e-7)
+    assert problem.path(radius=[0.1, 0.0])[1].objective == pytest.approx(exact, rel=1e-7)
+    assert problem.solve().objective == pytest.approx(before, rel=1e-7)

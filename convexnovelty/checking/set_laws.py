@@ -1,0 +1,246 @@
+r"""What the class of an uncertainty set states of itself beside its membership, held against the membership.
+
+A class may name its gauge, the matrix of an ellipsoidal counterpart, closed forms for every value of its numbers, and
+say that a radius of zero leaves the centre alone or that a rotation of the centre rotates the set. Whatever it states
+is used somewhere, so that each statement has a row of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from convexnovelty import uncertainty as sets
+from convexnovelty.checking.report import Row
+from convexnovelty.checking.set_values import KAPPA, around, distance, evaluator, law_row, unit_of
+from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.moments import Moments
+from convexnovelty.uncertainty import Adversary, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.composite import Composite
+from convexnovelty.validation import Array
+
+__all__ = ["UNSTATED", "exactness", "own_laws", "tried_row"]
+
+WORDS = ("exact", "conservative")
+# At these multiples of a number of the set its closed forms are held against what is derived: one on either side.
+MULTIPLES = (0.37, 1.9)
+ABOVE, BELOW = (
+    1e-3,
+    1e-2,
+)  # shares of a gauge by which a set that is larger holds the member, and one that is smaller not
+DUST = 1e-8  # share of the largest entry of a displacement that counts as zero
+HELD = 1e-6  # distance, in units of the set, up to which a member of the boundary counts as held
+
+FAMILIES = (CovarianceSet, MeanSet, MomentSet, PointSet)
+UNSTATED = tuple(vars(family)[name] for family in FAMILIES for name in ("sample", "gauge"))
+
+
+def exactness(recipe: UncertaintySet) -> list[Row]:
+    """The row for a word that is none of the two; a word that is known is held against values."""
+    if recipe.exactness in WORDS:
+        return []
+    reason = f"exactness = {recipe.exactness!r} was found; state 'exact' or 'conservative'"
+    return [law_row(recipe, "exactness", "contract", "the class says exact or conservative", 0.0, 0.0, reason=reason)]
+
+
+def own_laws(recipe: UncertaintySet, moments: Moments, tried: list[Array], tolerance: float) -> list[Row]:
+    """The rows on gauge, ellipsoidal form, closed forms at other numbers, radius zero and rotation, where stated."""
+    rows: list[Row] = []
+    if _states_gauge(recipe):
+        claim = "the gauge is the least radius at which the set holds a member"
+        rows.append(
+            tried_row(recipe, "gauge", "membership", claim, lambda: _gauge_gap(recipe, moments, tried[0]), HELD)
+        )
+    if _ellipsoidal(around(recipe, moments), tried[0]) is not None:
+        claim = "the ellipsoidal form is the counterpart"
+        rows.append(
+            tried_row(
+                recipe, "ellipsoidal", "counterpart", claim, lambda: _ellipsoidal_gap(recipe, moments, tried), tolerance
+            )
+        )
+    rows += _rows_at_other_numbers(recipe, moments, tried[0], tolerance)
+    if recipe.nominal_at_zero and "radius" in recipe.numbers() and not isinstance(recipe, Composite):
+        rows.append(_row_at_zero(recipe, moments, tried[0], tolerance))
+    if recipe.rotation_invariant and not isinstance(recipe, PointSet):
+        claim = "the set of a rotated centre is the rotated set"
+        rows.append(
+            tried_row(
+                recipe, "rotation", "counterpart", claim, lambda: _turned_gap(recipe, moments, tried[0]), tolerance
+            )
+        )
+    return rows
+
+
+def tried_row(
+    recipe: UncertaintySet, source: str, target: str, claim: str, gap: Callable[[], float], tolerance: float
+) -> Row:
+    """The row for a law whose gap is computed by the user's own functions, which may raise anything."""
+    began, found, reason = time.perf_counter(), math.nan, ""
+    try:
+        found = gap()
+    except Exception as error:  # a class that cannot do what it states fails its law, whatever it raises
+        reason = f"{type(error).__name__}: {error}"
+    return law_row(recipe, source, target, claim, found, tolerance, time.perf_counter() - began, reason)
+
+
+# -- the gauge -------------------------------------------------------------------------------------------------------
+
+
+def _states_gauge(recipe: Any) -> bool:
+    return type(recipe).gauge not in UNSTATED and recipe.grows_by in vars(recipe) and not isinstance(recipe, Composite)
+
+
+def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
+    """How far the worst member, and a point on its way, are from sets that are just large enough by the gauge."""
+    centred = around(recipe, moments)
+    alone = recipe.centred(np.zeros(moments.dimension) if isinstance(recipe, PointSet) else moments)
+    worst, size = Adversary(centred)(a, KAPPA).member, float(recipe.numbers()[recipe.grows_by])
+    blocks = worst if isinstance(worst, tuple) else (worst,)
+    centres = centred.center if isinstance(centred.center, tuple) else (centred.center,)
+    gaps = []
+    for share in (1.0, 0.5):
+        member = tuple(c + share * _without_dust(b - c) for b, c in zip(blocks, centres, strict=True))
+        given = (
+            (*member, np.asarray(moments.covariance)) if isinstance(recipe, MeanSet) and len(member) == 1 else member
+        )
+        told = float(alone.gauge(*given))
+        if not 0 <= told <= size * (1 + ABOVE):
+            raise InputError(f"a member of the set of size {size:.6g} has the gauge {told:.6g}")
+        for bound, inside in ((told * (1 + ABOVE) + 1e-6 * size, True), (told * (1 - BELOW), False)):
+            if not inside and told <= 1e-3 * size:
+                continue
+            held = around(recipe.replaced(**{recipe.grows_by: bound}), moments)
+            apart = distance(held, member if len(member) > 1 else member[0])
+            if inside:
+                gaps.append(apart)
+            elif apart <= HELD:
+                raise InputError(f"the gauge of a member is {told:.6g}, and the set of size {bound:.6g} holds it")
+            if inside and apart > HELD:
+                raise InputError(
+                    f"the gauge of a member is {told:.6g}, and the set of size {bound:.6g} does not hold it"
+                )
+    return max(gaps)
+
+
+def _without_dust(step: Array) -> Array:
+    """A displacement without what a solver left of zeros: no set of width zero holds it at any size."""
+    return np.where(np.abs(step) > DUST * float(np.max(np.abs(step), initial=0.0)), step, 0.0)
+
+
+# -- closed forms ----------------------------------------------------------------------------------------------------
+
+
+def _ellipsoidal(centred: Any, a: Array) -> tuple[float, float] | None:
+    """The worst loss (or deviation) and the worst deviation by the ellipsoidal form, where the class states one."""
+    if isinstance(centred, MomentSet):
+        found = centred.ellipsoidal(KAPPA)
+        if found is None:
+            return None
+        deviation = math.sqrt(max(float(a @ found[1] @ a), 0.0))
+        return float(centred.center_mean @ a) + float(found[0]) * deviation, deviation
+    if isinstance(centred, CovarianceSet) and (matrix := centred.ellipsoidal()) is not None:
+        deviation = math.sqrt(max(float(a @ matrix @ a), 0.0))
+        return deviation, deviation
+    if isinstance(centred, MeanSet) and centred.deviations is not None:
+        deviation = math.sqrt(max(float(a @ centred.covariance @ a), 0.0))
+        loss = float(centred.center @ a) + float(centred.deviations) * deviation
+        return loss, loss
+    return None
+
+
+def _ellipsoidal_gap(recipe: UncertaintySet, moments: Moments, tried: list[Array]) -> float:
+    centred, gaps = around(recipe, moments), []
+    route = "best" if recipe.exactness == "conservative" else "derived"
+    for a in tried:
+        told = _ellipsoidal(centred, a)
+        if told is None:
+            continue
+        gaps.append(_relative(told[0], evaluator(centred)(a, route), centred, a))
+        if isinstance(centred, MomentSet):
+            gaps.append(_relative(told[1], sets.evaluate_deviation(centred, a), centred, a))
+    return max(gaps)
+
+
+def _relative(one: float, other: float, centred: UncertaintySet, a: Array) -> float:
+    return abs(one - other) / max(abs(one), abs(other), unit_of(centred, a), 1e-300)
+
+
+def _rows_at_other_numbers(recipe: UncertaintySet, moments: Moments, a: Array, tolerance: float) -> list[Row]:
+    """Closed and ellipsoidal forms against the derived counterpart at other values of the number that makes the set larger."""
+    name = recipe.grows_by
+    number = recipe.numbers().get(name)
+    if not number or isinstance(recipe, Composite):
+        return []
+    others = []
+    for multiple in MULTIPLES:
+        try:
+            others.append(around(recipe.replaced(**{name: multiple * number}), moments))
+        except ConvexNoveltyError:  # a number that must be whole, or below one
+            continue
+    told = [_told(other, a) for other in others]
+    if not any(told):
+        return []
+
+    def gap() -> float:
+        worst = 0.0
+        for other, values in zip(others, told, strict=True):
+            derived = evaluator(other)(a, "derived")
+            for stated in values:
+                difference = stated - derived
+                wrong = max(0.0, -difference) if recipe.exactness == "conservative" else abs(difference)
+                worst = max(worst, wrong / max(abs(stated), abs(derived), unit_of(other, a), 1e-300))
+        return worst
+
+    claim = f"the closed forms hold at other values of {name}"
+    return [tried_row(recipe, "closed form", "derived counterpart", claim, gap, tolerance)]
+
+
+def _told(centred: UncertaintySet, a: Array) -> list[float]:
+    """The values that the class states in closed form."""
+    found = _ellipsoidal(centred, a)
+    told = [] if found is None else [found[0]]
+    try:
+        told.append(evaluator(centred)(a, "closed"))
+    except ConvexNoveltyError:
+        pass
+    return told
+
+
+# -- what it says of its centre --------------------------------------------------------------------------------------
+
+
+def _row_at_zero(recipe: UncertaintySet, moments: Moments, a: Array, tolerance: float) -> Row:
+    claim = "a radius of zero leaves the centre alone"
+    try:
+        zero = around(recipe.replaced(radius=0.0), moments)
+        if not isinstance(zero, MeanSet) or not zero.uses_covariance:
+            sets.membership_of(zero)
+    except ConvexNoveltyError as error:
+        # A membership that is not made for it (one that divides by the radius) refuses it loudly wherever it is used.
+        row = law_row(recipe, "radius 0", "centre", claim, math.nan, tolerance)
+        return replace(row, verdict="not checked", reason=f"the set cannot be used with radius 0: {error}")
+    return tried_row(recipe, "radius 0", "centre", claim, lambda: _left_at_zero(zero, moments, a), tolerance)
+
+
+def _left_at_zero(zero: UncertaintySet, moments: Moments, a: Array) -> float:
+    """How far a worst case at radius zero is from the value at the centre, on either route."""
+    spread = math.sqrt(max(float(a @ moments.covariance @ a), 0.0))
+    mean = float(a @ moments.mean)
+    centre = {"points": 0.0, "mean": mean, "covariance": spread, "moments": mean + KAPPA * spread}[zero.family]
+    evaluate = evaluator(zero)
+    derived = _relative(evaluate(a, "derived"), centre, zero, a)
+    best = evaluate(a, "best")
+    bound = zero.exactness == "conservative" and best >= centre
+    return derived if bound else max(derived, _relative(best, centre, zero, a))
+
+
+def _turned_gap(recipe: UncertaintySet, moments: Moments, a: Array) -> float:
+    turn, _ = np.linalg.qr(np.random.default_rng(8).standard_normal((a.size, a.size)))
+    here = around(recipe, moments)
+    there = around(recipe, Moments(turn.T @ moments.mean, turn.T @ moments.covariance @ turn))
+    return _relative(evaluator(there)(turn.T @ a, "derived"), evaluator(here)(a, "derived"), here, a)

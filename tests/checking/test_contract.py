@@ -1,0 +1,197 @@
+"""What a class states of its set is held against the membership: each planted fault turns its own row red."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import convexnovelty as cn
+from convexnovelty import uncertainty as sets
+from convexnovelty.checking.contract import check_set
+
+MOMENTS = cn.Moments([3.0, -2.0], [[1.0, 0.3], [0.3, 0.6]])
+
+
+class Spread(sets.CovarianceSet):
+    """A right set by membership alone."""
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.radius]
+
+
+class Shift(sets.MeanSet):
+    """A right set by membership alone."""
+
+    def membership(self, m):
+        return [cp.norm(m - self.center) <= self.radius]
+
+
+class Pair(sets.MomentSet):
+    """A right set by membership alone."""
+
+    def membership(self, m, S):
+        return [cp.norm(m - self.center_mean) <= self.radius, cp.norm(S - self.center_covariance, "fro") <= self.radius]
+
+
+class Cloud(sets.PointSet):
+    """A right set by membership alone."""
+
+    def membership(self, u):
+        return [cp.norm(u - self.center) <= self.radius]
+
+
+RIGHT = (Spread, Shift, Pair, Cloud)
+
+
+def fails(recipe) -> dict[str, str]:
+    rows = check_set(recipe, moments=MOMENTS)
+    return {row.claim: row.reason for row in rows if row.verdict == "fail"}
+
+
+def planted(base, **attributes):
+    return type("Planted", (base,), attributes)(0.2)
+
+
+@pytest.mark.parametrize("base", RIGHT)
+def test_a_set_by_membership_alone_passes(base):
+    rows = check_set(base(0.2), moments=MOMENTS)
+    assert {row.verdict for row in rows} == {"pass"}
+    assert "a radius of zero leaves the centre alone" in {row.claim for row in rows}
+
+
+OUTSIDE = {
+    Spread: lambda self, a: self.center + self.radius * np.eye(2),
+    Shift: lambda self, a, S: self.center + self.radius * np.ones(2),
+    Pair: lambda self, a, kappa: (self.center_mean, self.center_covariance + self.radius * np.eye(2)),
+    Cloud: lambda self, a: self.center + self.radius * np.ones(2),
+}
+NOT_WORST = {
+    Spread: lambda self, a: self.center,
+    Shift: lambda self, a, S: self.center,
+    Pair: lambda self, a, kappa: self.center,
+    Cloud: lambda self, a: self.center,
+}
+FAR = {
+    Spread: lambda self, rng: 5 * self.center,
+    Shift: lambda self, rng: self.center + 5.0,
+    Pair: lambda self, rng: (self.center_mean, 5 * self.center_covariance),
+    Cloud: lambda self, rng: self.center + 5.0,
+}
+LARGER = {
+    Spread: lambda self, S: [cp.norm(S - self.center, "fro") <= self.radius + 0.1],
+    Shift: lambda self, m: [cp.norm(m - self.center) <= self.radius + 0.1],
+    Pair: lambda self, m, S: [cp.norm(m - self.center_mean) <= self.radius + 0.1, S == self.center_covariance],
+    Cloud: lambda self, u: [cp.norm(u - self.center) <= self.radius + 0.1],
+}
+
+
+@pytest.mark.parametrize("base", RIGHT)
+@pytest.mark.parametrize(
+    ("name", "functions", "claim"),
+    [
+        ("worst_member", OUTSIDE, "the worst member is a member"),
+        ("worst_member", NOT_WORST, "the worst member attains the worst case"),
+        ("gauge", lambda self, *member: 0.01, "the gauge is the least radius at which the set holds a member"),
+        ("sample", FAR, "samples are members"),
+        ("exactness", "magic", "the class says exact or conservative"),
+        ("membership", LARGER, "a radius of zero leaves the centre alone"),
+    ],
+)
+def test_a_planted_fault_has_a_row_of_its_own(base, name, functions, claim):
+    given = functions[base] if isinstance(functions, dict) else functions
+    found = fails(planted(base, **{name: given}))
+    assert claim in found, found
+    assert found[claim]
+
+
+def frobenius(self, a):
+    return cp.norm(cp.hstack([self.factor @ a, np.sqrt(self.radius) * a]))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "claim"),
+    [
+        ("worst_deviation", frobenius, None),
+        ("worst_deviation", lambda self, a: 1.01 * frobenius(self, a), "the closed form is exact"),
+        (
+            "worst_deviation",
+            lambda self, a: cp.norm(cp.hstack([self.factor @ a, np.sqrt(0.2) * a])),
+            "the closed forms hold at other values of radius",
+        ),
+        ("ellipsoidal", lambda self: self.center + self.radius * np.eye(2), None),
+        ("ellipsoidal", lambda self: self.center + 0.2 * np.eye(2), "the closed forms hold at other values of radius"),
+        ("ellipsoidal", lambda self: self.center, "the ellipsoidal form is the counterpart"),
+        ("sample", lambda self, rng: self.center[0], "samples are members"),
+        ("gauge", lambda self, S: self.radius, "the gauge is the least radius at which the set holds a member"),
+        ("gauge", lambda self, S: self.nonsense, "the gauge is the least radius at which the set holds a member"),
+        ("gauge", lambda self, S: np.linalg.norm(S - self.center), None),
+    ],
+)
+def test_a_closed_form_is_tried_at_several_radii(name, given, claim):
+    found = fails(planted(Spread, **{name: given}))
+    assert (claim in found) if claim else not found, found
+
+
+def test_a_conservative_bound_passes_and_one_below_does_not():
+    def scaled(share):
+        return lambda self, a: share * frobenius(self, a)
+
+    assert not fails(planted(Spread, exactness="conservative", worst_deviation=scaled(1.1)))
+    assert "the closed form is never below" in fails(
+        planted(Spread, exactness="conservative", worst_deviation=scaled(0.9))
+    )
+
+
+def test_a_rotation_that_changes_the_set_is_seen():
+    entries = planted(
+        Spread, rotation_invariant=True, membership=lambda self, S: [cp.abs(S - self.center) <= self.radius]
+    )
+    assert "the set of a rotated centre is the rotated set" in fails(entries)
+    assert not fails(planted(Spread, rotation_invariant=True))
+
+
+def test_deviations_of_a_mean_are_held_against_its_membership():
+    assert "the ellipsoidal form is the counterpart" in fails(
+        planted(Shift, deviations=property(lambda self: self.radius))
+    )
+
+
+def test_a_set_that_divides_by_its_radius_is_not_checked_at_zero_and_passes():
+    def divided(self, S):
+        return [cp.norm((S - self.center) / self.radius, "fro") <= 1]
+
+    rows = check_set(planted(Spread, membership=divided), moments=MOMENTS)
+    assert {row.claim: row.verdict for row in rows}["a radius of zero leaves the centre alone"] == "not checked"
+    assert all(row.verdict != "fail" for row in rows)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_check_of_a_formulation_has_the_contract_of_the_users_set(inside):
+    wrong = planted(Spread, worst_member=OUTSIDE[Spread])
+    recipe = Shift(0.1) * wrong if inside else wrong
+    report = cn.check(cn.single_class_mpm(MOMENTS, 0.5, recipe))
+    (failed,) = [row for row in report.rows if row.verdict == "fail"]
+    assert failed.instance == "Planted(radius=0.2)"
+    assert failed.claim == "the worst member is a member"
+
+
+def test_sets_of_the_catalogue_add_no_rows_to_the_check_of_a_formulation():
+    report = cn.check(cn.single_class_mpm(MOMENTS, 0.5, sets.FrobeniusBall(0.2)))
+    assert "uncertainty sets" not in {row.method for row in report.rows}
+
+
+def test_a_users_set_in_many_dimensions_is_tried_in_three():
+    wide = cn.Moments(np.arange(1.0, 13.0), np.eye(12))
+    from convexnovelty.checking.contract import rows_of_users_sets
+    from convexnovelty.declare import Instance
+
+    rows = rows_of_users_sets(Instance("wide", {"moments": wide, "uncertainty": Spread(0.2)}, method=""))
+    assert rows and {row.verdict for row in rows} == {"pass"}
+
+    class Twelve(Spread):
+        def membership(self, S):
+            return [cp.norm(S - np.eye(12), "fro") <= self.radius]
+
+    (row,) = rows_of_users_sets(Instance("wide", {"moments": wide, "uncertainty": Twelve(0.2)}, method=""))
+    assert row.verdict == "not checked" and "three dimensions" in row.reason

@@ -1,0 +1,47 @@
+"""Sets without an inside, around the moments of tables in which columns follow from others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import set_laws as laws
+
+import convexnovelty as cn
+from convexnovelty import derivation
+from convexnovelty import uncertainty as sets
+
+METHOD = derivation.method("single_class_mpm")
+RNG = np.random.default_rng(1)
+X, Z, W = RNG.normal(3, 1, 60), RNG.normal(1, 1, 60), RNG.normal(2, 0.5, 60)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        sets.MeanEllipsoid(0.1),
+        sets.LoewnerInterval(0.3, "nominal"),
+        sets.DelageYe(0.02, 1.1),
+        sets.DelageYe(0.02, 1.1) | sets.DelageYe(0.1, 0.9),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("columns", [[X, X, Z], [X, Z, X, W, Z]], ids=["one twice", "two twice"])
+def test_a_column_twice_changes_no_derived_counterpart(recipe, columns):
+    """A direction that no member sees is no direction in which a program may run away."""
+    alone = np.unique(np.column_stack(columns), axis=1)
+    expected = cn.single_class_mpm(cn.Moments.estimate(alone), 0.6, recipe).solve().objective
+    moments = cn.Moments.estimate(np.column_stack(columns))
+    found = METHOD.nodes["derived_counterpart"].function(moments, 0.6, recipe).solve().objective
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [0.9, 1.2])
+def test_a_hull_of_two_sets_of_one_kind_keeps_its_means(gamma):
+    """Two centres that differ by rounding say nothing of how far the mixtures reach from them."""
+    recipe = sets.DelageYe(0.02, 1.1) | sets.DelageYe(0.1, gamma)
+    nominal = cn.Moments.estimate(np.column_stack([X, Z]))
+    laws.agrees(recipe, nominal, tried=[np.array([-0.3, 0.2]), np.array([1.0, 2.0])])
+    centred = recipe.centred(nominal)
+    a = np.array([-0.3, 0.2])
+    parts = [sets.evaluate_loss(part, a, 1.0) for part in centred.parts().values()]
+    assert sets.evaluate_loss(centred, a, 1.0) >= max(parts) - 1e-8
