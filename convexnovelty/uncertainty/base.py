@@ -173,11 +173,11 @@ class UncertaintySet:
     __radd__ = __add__
 
     def image(self, matrix: Any) -> Any:
-        """What a matrix makes of the set."""
+        """What a matrix makes of the set, which is placed where its image lies around the centre."""
         return self._operation("image", matrix)
 
     def preimage(self, matrix: Any) -> Any:
-        """What a matrix takes into the set."""
+        """What a matrix takes into the set, which is placed around what the matrix makes of the centre."""
         return self._operation("preimage", matrix)
 
     def _operation(self, name: str, *operands: Any) -> Any:

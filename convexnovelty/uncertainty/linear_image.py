@@ -92,7 +92,10 @@ def _round(S: Any) -> Any:
 
 @register("image", PointSet)
 class PointImage(_PointImage, PointSet):
-    """Points that are what a linear map makes of a member, ``part.image(T)``."""
+    """Points that are what a linear map makes of a member, ``part.image(T)``.
+
+    The part lies around the origin of its own space, and what the matrix makes of its members is added to the centre.
+    """
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
@@ -102,7 +105,11 @@ class PointImage(_PointImage, PointSet):
 
 @register("image", MeanSet)
 class MeanImage(_Image, MeanSet):
-    """Means that are what a linear map makes of a member, ``part.image(T)``."""
+    r"""Means that are what a linear map makes of a member, ``part.image(T)``.
+
+    The part lies around :math:`T^{-1}m_0` (by the pseudo-inverse, where there is no inverse) and sees the covariance
+    :math:`T^{-1}S_0T^{-\prime}`, so that the image lies around :math:`m_0`.
+    """
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
@@ -112,7 +119,13 @@ class MeanImage(_Image, MeanSet):
 
 @register("image", CovarianceSet)
 class CovarianceImage(_Image, CovarianceSet):
-    """Covariances that are what a linear map makes of a member, ``part.image(T)``."""
+    r"""Covariances that are what a linear map makes of a member, ``part.image(T)``.
+
+    The part lies around :math:`T^{-1}S_0T^{-\prime}`, so that the image lies around :math:`S_0`: the members are
+    :math:`TYT'` for the members :math:`Y` of the part there, and not those of a part around :math:`S_0`. So
+    ``WishartBall(0.2).image(T)`` is, for an invertible matrix, ``WishartBall(0.2)`` itself, whose divergence no change
+    of coordinates changes. For other matrices the pseudo-inverse takes the place of the inverse.
+    """
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
@@ -122,7 +135,11 @@ class CovarianceImage(_Image, CovarianceSet):
 
 @register("image", MomentSet)
 class MomentImage(_Image, MomentSet):
-    """Pairs of mean and covariance that are what a linear map makes of a member, ``part.image(T)``."""
+    r"""Pairs of mean and covariance that are what a linear map makes of a member, ``part.image(T)``.
+
+    The part lies around :math:`(T^{-1}m_0,\ T^{-1}S_0T^{-\prime})` (by the pseudo-inverse, where there is no inverse),
+    so that the image lies around the nominal pair.
+    """
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

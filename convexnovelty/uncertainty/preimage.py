@@ -69,7 +69,10 @@ class _Preimage(Operator):
 
 @register("preimage", PointSet)
 class PointPreimage(_Preimage, PointSet):
-    """Points that a linear map makes a member of, ``part.preimage(T)``."""
+    """Points that a linear map makes a member of, ``part.preimage(T)``.
+
+    The part lies around what the matrix makes of the centre.
+    """
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
@@ -79,7 +82,10 @@ class PointPreimage(_Preimage, PointSet):
 
 @register("preimage", MeanSet)
 class MeanPreimage(_Preimage, MeanSet):
-    """Means that a linear map makes a member of, ``part.preimage(T)``."""
+    """Means that a linear map makes a member of, ``part.preimage(T)``.
+
+    The part lies around :math:`Tm_0` and sees the covariance :math:`TS_0T'`, so that the preimage lies around :math:`m_0`.
+    """
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
@@ -89,7 +95,11 @@ class MeanPreimage(_Preimage, MeanSet):
 
 @register("preimage", CovarianceSet)
 class CovariancePreimage(_Preimage, CovarianceSet):
-    """Covariances that a linear map makes a member of, ``part.preimage(T)``."""
+    """Covariances that a linear map makes a member of, ``part.preimage(T)``.
+
+    The part lies around :math:`TS_0T'`, so that the preimage lies around :math:`S_0`: ``WishartBall(0.2).preimage(T)``
+    is ``WishartBall(0.2)`` itself for an invertible matrix.
+    """
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
@@ -99,7 +109,10 @@ class CovariancePreimage(_Preimage, CovarianceSet):
 
 @register("preimage", MomentSet)
 class MomentPreimage(_Preimage, MomentSet):
-    """Pairs of mean and covariance that a linear map makes a member of, ``part.preimage(T)``."""
+    """Pairs of mean and covariance that a linear map makes a member of, ``part.preimage(T)``.
+
+    The part lies around :math:`(Tm_0, TS_0T')`, so that the preimage lies around the nominal pair.
+    """
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
