@@ -186,14 +186,19 @@ def _intervals(v: Ball) -> list[Any]:
     return [iv.mpf([float(low), float(high)]) for low, high in zip(v.lower, v.upper, strict=True)]
 
 
+def _not_above(first: Any, second: Any) -> bool:
+    """Whether no number of one interval exceeds any of the other; mpmath raises where two of them overlap."""
+    return bool(first.b <= second.a)
+
+
 def _in_exponential(v: Ball, dual: bool) -> bool:
     """Interior points by interval arithmetic: y exp(x/y) <= z with y > 0, or the dual's -u exp(w/u) <= e t with u < 0."""
     from mpmath import iv
 
     x, y, z = _intervals(v)
     if dual:
-        return bool(x < 0) and bool(-x * iv.exp(y / x) <= iv.e * z)
-    return bool(y > 0) and bool(y * iv.exp(x / y) <= z)
+        return bool(x.b < 0) and _not_above(-x * iv.exp(y / x), iv.e * z)
+    return bool(y.a > 0) and _not_above(y * iv.exp(x / y), z)
 
 
 def _in_power(v: Ball, exponents: tuple[float, ...], dual: bool) -> bool:
@@ -201,9 +206,9 @@ def _in_power(v: Ball, exponents: tuple[float, ...], dual: bool) -> bool:
     from mpmath import iv
 
     *heads, tail = _intervals(v)
-    if not all(bool(head > 0) for head in heads):
+    if not all(bool(head.a > 0) for head in heads):
         return False
     weights = [iv.mpf(a) for a in exponents[:-1]]
     weights.append(1 - sum(weights, iv.mpf(0)))
     logarithm = sum((w * iv.log(head / w if dual else head) for w, head in zip(weights, heads, strict=True)), iv.mpf(0))
-    return bool(abs(tail) <= iv.exp(logarithm))
+    return _not_above(abs(tail), iv.exp(logarithm))
