@@ -401,13 +401,17 @@ def test_contracts_have_their_rows_and_faults_their_size():
 def test_a_sample_that_exceeds_the_value_is_seen_in_units_of_the_value():
     """A set of one covariance whose samples are nine times as large: the deviation is three times the value."""
     moments = cn.Moments(np.zeros(2), 1e4 * np.eye(2))
-    centred = FrobeniusBall(1.0).centred(moments)
+    recipe = FrobeniusBall(1.0)
+    centred = recipe.centred(moments)
     tried = [np.array([1.0, 0.0]), np.array([0.0, 2.0])]
     found = [{"derived": 100.0, "scale": 100.0}, {"derived": 200.0, "scale": 200.0}]
-    object.__setattr__(centred, "sample", lambda rng: 9e4 * np.eye(2))
-    assert contract._sampled_excess(centred, found, tried, 5) == pytest.approx(2.0)
+    for size, gap in ((9e4, 2.0), (1e4, 0.0), (1e2, 0.0)):
+        object.__setattr__(centred, "sample", lambda rng, size=size: size * np.eye(2))
+        rows = contract._sample_rows(recipe, centred, tried, found, 1e-6, 5)
+        seen = next(r for r in rows if (r.source, r.target) == ("samples", "derived counterpart"))
+        assert seen.objective_gap == pytest.approx(gap) and seen.verdict == ("fail" if gap else "pass")
     object.__setattr__(centred, "sample", lambda rng: None)
-    assert math.isnan(contract._sampled_excess(centred, found, tried, 5))
+    assert not contract._sample_rows(recipe, centred, tried, found, 1e-6, 5)
 
 
 def test_contract_rows_are_of_every_example(monkeypatch):
@@ -426,7 +430,7 @@ def test_pieces_cover_the_catalogue_once_and_run_in_order():
     assert [p.index for p in some if p.kind == "instance"] == list(
         range(len(derivation.method("soft_ball").instance_names()))
     )
-    everything, full = catalogue.pieces(), catalogue.pieces(full=True)
+    everything, full = catalogue.pieces(), [dataclasses.replace(p, full=False) for p in catalogue.pieces(full=True)]
     assert set(everything) <= set(full) and len(set(full)) == len(full) > len(everything)
     assert {p.method for p in everything if p.kind == "instance"} == set(derivation.methods())
     contracts = [p for p in everything if p.kind == "contract"]
@@ -434,7 +438,7 @@ def test_pieces_cover_the_catalogue_once_and_run_in_order():
     told: list[str] = []
     with ThreadPoolExecutor(1) as pool:
         rows = catalogue.run_pieces(some[:2], "CLARABEL", executor=pool, progress=told.append)
-    assert told == [str(p) for p in some[:2]] == ["soft_ball: 0", "soft_ball: 1"]
+    assert told == ["1 of 2: soft_ball: 0", "2 of 2: soft_ball: 1"]
     names = derivation.method("soft_ball").instance_names()
     assert [name for name, _ in itertools.groupby(r.instance for r in rows)] == names[:2]
     broken = catalogue.run_pieces([catalogue.Piece("instance", "soft_ball", 10**6)], "CLARABEL")
@@ -445,7 +449,7 @@ def test_pieces_cover_the_catalogue_once_and_run_in_order():
 def test_files_of_the_user_are_loaded_where_they_are_not_known(monkeypatch):
     loaded = []
     monkeypatch.setattr(catalogue.enrolment, "load", loaded.append)
-    monkeypatch.setattr(catalogue, "check_set", lambda example: [row()])
+    monkeypatch.setattr(catalogue, "check_set", lambda example, own: [row()])
     piece = next(p for p in catalogue.pieces() if p.kind == "contract")
     assert len(catalogue._run(piece, None, None, ("one.py", "two.py"))) == 1
     assert loaded == ["one.py", "two.py"]
