@@ -384,7 +384,7 @@ def test_remote_points_are_told_by_their_distance_from_the_centre():
     for inside in (True, False):
         X = np.zeros((400, 1))
         X[0], X[1] = (99.0, -99.0) if inside else (101.0, -101.0)
-        panels, center, remote = gaussian_gram._packed(X, kernels.gaussian(gamma=1.0))
+        _, center, remote = gaussian_gram._packed(X, kernels.gaussian(gamma=1.0))
         assert center == pytest.approx([0.0]) and remote.tolist() == ([] if inside else [0, 1])
         made = gaussian_gram.gaussian_gram(X, kernels.gaussian(gamma=1.0))
         assert isinstance(made, GaussianGram if inside else RemoteGram)
