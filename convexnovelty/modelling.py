@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # estimators that need no program read their thresholds here,
     from convexnovelty.formulation import Reading, Tunable
 
 __all__ = [
+    "NOTHING",
+    "NO_DIRECTION",
     "gram_form",
     "least_share",
     "libsvm_share",
@@ -45,6 +47,9 @@ SHARE_ROUNDING = 1e-9
 
 # A training point this far below the offset, relative to the largest score, is outside and not on the margin.
 ON_MARGIN = 1e-7
+
+# How the sentence on a solution begins that separates nothing.
+NOTHING = "w = 0 to the solver's accuracy"
 
 # Of the features' squared unit, the squared length of w that a solver cannot tell from zero.
 NO_DIRECTION = 1e-9
@@ -212,7 +217,7 @@ def nothing_separated(squared: float, unit: float, nu: float, origin: str = "the
     if squared > NO_DIRECTION * unit**2:
         return None
     return Guarantee(
-        f"w = 0 to the solver's accuracy: the reduced hull of the sample at the fraction {nu:.6g} holds {origin}, "
+        f"{NOTHING}: the reduced hull of the sample at the fraction {nu:.6g} holds {origin}, "
         "so nothing is separated and every point is inside",
         bound=1.0,
     )

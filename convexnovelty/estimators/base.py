@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from convexnovelty.estimators.scores import Score
 from convexnovelty.false_positives import Calibration, threshold_rank
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear
+from convexnovelty.modelling import NOTHING
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, spread
 from convexnovelty.tails import as_tail
 from convexnovelty.validation import Array, fraction, generator, points, squarable
@@ -185,6 +187,10 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             # A point without weight is no point: it must not even set the width of the kernel.
             kept &= weights > 0
         learned = self._learn(X[kept], None if weights is None else weights[kept])
+        if learned.guarantee is not None and learned.guarantee.startswith(NOTHING):
+            # A detector that calls everything ordinary must not pass for one that found nothing novel.
+            told = f"{type(self).__name__}: {learned.guarantee}; use a Gaussian kernel, or SoftBall"
+            warnings.warn(told, UserWarning, stacklevel=3)
         self.score_ = learned.score
         self.certificate_ = learned.certificate
         self.objective_ = learned.objective

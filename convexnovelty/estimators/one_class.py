@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -120,8 +119,6 @@ class OneClassSVM(_KernelMachine):
         result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), tolerance=TOLERANCE)
         unit = float(np.sqrt(np.mean(result.kernel.diagonal(X))))
         if (nothing := nothing_separated(2 * result.objective, unit, nu)) is not None:
-            # A detector that calls everything ordinary must not pass for one that found nothing novel.
-            warnings.warn(f"OneClassSVM: {nothing}; use a Gaussian kernel, or SoftBall", UserWarning, stacklevel=4)
             flat = ExpansionScore.of(X, np.zeros(X.shape[0]), result.kernel)
             return Learned(flat, 0.0, nothing, objective=result.objective)
         score = ExpansionScore.of(X, result.multipliers, result.kernel)

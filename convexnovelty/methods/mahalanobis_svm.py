@@ -27,7 +27,14 @@ from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.metrics import Sample, Whitened, whitened
-from convexnovelty.modelling import gram_form, libsvm_share, quantile_interval, slack_bound
+from convexnovelty.modelling import (
+    NO_DIRECTION,
+    gram_form,
+    libsvm_share,
+    nothing_separated,
+    quantile_interval,
+    slack_bound,
+)
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace, below_level, spread
 from convexnovelty.uncertainty import Adversary, CovarianceSet, attainment, membership_of, worst_deviation
@@ -69,6 +76,12 @@ def _share(value: object, name: str) -> float:
 def _reading(sample: Sample, normal: Array, nu: float, deviation: float, **letters: Any) -> Reading:
     scores = sample.points @ normal
     offset = quantile_interval(scores, nu)
+    # At an optimum the offset is the squared deviation and what slacks cost. A score is at most the deviation times the
+    # point's length in the metric, whose size is thus seen whatever the set.
+    seen = np.sqrt(NO_DIRECTION) * float(np.sqrt(np.mean(scores**2)))
+    if offset.used <= deviation**2 / 2 or 0 < deviation**2 <= seen:
+        nothing = nothing_separated(0.0, 1.0, nu)
+        return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, offset, {"deviation": deviation, **letters})
     scale = spread(scores)
     outside = int(below_level(scores, offset.used, scale).sum())
     distance = offset.used / deviation if deviation > 0 else float("inf")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -93,3 +95,17 @@ def test_the_sentence_of_weights_counts_as_predict_does(solver):
     out = machine.predict(X) == -1
     share = f"{weights[out].sum() / weights.sum():.6g} of the weight" if solver != "auto" else f"{out.sum()} of 60"
     assert share in machine.guarantee_
+
+
+@pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
+@pytest.mark.parametrize("kind", [OneClassSVM, MahalanobisSVM])
+def test_a_plane_of_rounding_is_none_and_says_so(kind, solver):
+    X = np.random.default_rng(1).normal(size=(100, 3))
+    with pytest.warns(UserWarning, match=f"{kind.__name__}: w = 0 to the solver's accuracy"):
+        machine = kind(0.1, kernel="linear", solver=solver).fit(X - X.mean(axis=0))
+    assert _outside(machine, X) == 0
+    assert machine.guarantee_.bound == 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        apart = kind(0.1, kernel="linear", solver=solver).fit(X + 2)
+    assert 0 < _outside(apart, X + 2) <= 10
