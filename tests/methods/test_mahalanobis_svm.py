@@ -497,8 +497,11 @@ def test_at_most_the_fraction_nu_lies_outside_and_hardly_less():
         solution = module.sequential(LinearFeatures(X), nu, FrobeniusBall(float(rng.uniform(0.01, 2.0))))
         outside = int((~solution.region.contains(X)).sum())
         assert outside <= nu * n + 1e-9
-        if abs(solution.objective) > 1e-12:  # the theorem wants an offset other than zero: w = 0 holds every point
-            assert outside >= nu * n - (p + 1) - 1e-9
+        if abs(solution.objective) <= 1e-12:  # the theorem wants an offset other than zero: w = 0 holds every point
+            assert solution.guarantee.startswith("w = 0 ")
+            assert (outside, solution.guarantee.bound) == (0, 1.0)
+            continue
+        assert outside >= nu * n - (p + 1) - 1e-9
         assert solution.guarantee.bound == nu
         assert solution.guarantee.startswith(f"{outside} of {n} training points")
 
