@@ -544,3 +544,18 @@ def test_indefinite_is_what_rounding_does_not_explain():
                     smo.refuse_indefinite(unit * matrix)
             else:
                 smo.refuse_indefinite(unit * matrix)
+
+
+def test_the_start_of_the_chapters_rule_is_drawn_and_that_of_the_other_is_not(monkeypatch):
+    """The sum is filled up coordinate by coordinate: in the order of a permutation that the seed decides, or in their own."""
+    starts = []
+    solve = smo._minimise
+    monkeypatch.setattr(smo, "_minimise", lambda program, b, *rest: starts.append(b.copy()) or solve(program, b, *rest))
+    for rule in ("schoelkopf", "second-order"):
+        for seed in range(6):
+            smo.smo(np.eye(8), upper=0.4, rule=rule, seed=seed)
+    drawn, fixed = np.array(starts[:6]), np.array(starts[6:])
+    assert len(np.unique(drawn, axis=0)) > 1 and (np.sort(drawn) == np.sort(fixed)).all()
+    assert fixed == pytest.approx(np.tile([0.4, 0.4, 0.2, 0, 0, 0, 0, 0], (6, 1)))
+    chosen = np.random.default_rng(3).permutation(8)[:3]
+    assert drawn[3][chosen] == pytest.approx([0.4, 0.4, 0.2])

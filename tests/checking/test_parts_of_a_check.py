@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 import convexnovelty as cn
 from convexnovelty import derivation, solvers, uncertainty
-from convexnovelty.checking import catalogue, cell, checker, contract, cross_check, explain, instances
+from convexnovelty.checking import catalogue, cell, checker, contract, cross_check, explain, instances, set_values
 from convexnovelty.checking.checker import Standard, claim_row, probe_points, standard_of
 from convexnovelty.checking.cross_check import Cell, CrossReport, Exemption, Limits
 from convexnovelty.checking.enclosure import Enclosure
@@ -497,3 +497,30 @@ def test_samples_have_the_shape_that_the_knobs_ask_for():
         "n=20, p=4, cond=1e+01, duplicates=0.5, level=0.25, unit=1e+01, seed=0",
         "n=20, p=4, cond=1e+01, seed=0",
     }
+
+
+def test_offsets_are_loose_where_their_interval_is_wider_than_rounding():
+    solved = cn.one_class_svm(cn.LinearFeatures(np.arange(1.0, 5.0)[:, None]), 0.5).solve()
+    assert (solved.offset.lower, solved.offset.upper) == (pytest.approx(3.0, abs=1e-5), pytest.approx(4.5, abs=1e-5))
+    for width, scale, loose in ((1e-3, 1.0, True), (1e-7, 1.0, False), (1e-3, 1e4, False), (1e-7, 1e-2, True)):
+        offset = type(solved.offset)(3.0, 3.0 + width, 3.0)
+        assert checker._loose(dataclasses.replace(solved, offset=offset), scale) is loose
+    assert not checker._loose(dataclasses.replace(solved, offset=None), 1e-9)
+
+
+def test_units_below_which_values_of_a_set_say_nothing():
+    """A thousandth of the direction's length, times the size of the centre: a ball of points has none."""
+    a = np.array([3.0, 4.0])
+    for size in (1.0, 1e4):
+        moments = cn.Moments(np.zeros(2), size**2 * np.eye(2))
+        covariances = FrobeniusBall(0.5 * size**2).centred(moments)
+        assert set_values.unit_of(covariances, a) == pytest.approx(5e-3 * float(covariances.unit))
+        assert float(covariances.unit) > 0.1 * size
+        points = NormBall(2, size).centred(np.zeros(2))
+        assert set_values.unit_of(points, a) == pytest.approx(5e-3)
+        assert set_values.value(covariances, moments.covariance, a) == pytest.approx(5 * size)
+        assert set_values.value(points, np.array([1.0, -1.0]), a) == -1.0
+        both = (MeanEllipsoid(0.1) * FrobeniusBall(0.1)).centred(moments)
+        assert set_values.value(both, (np.array([1.0, 1.0]), moments.covariance), a) == pytest.approx(
+            7 + 1.5 * 5 * size
+        )

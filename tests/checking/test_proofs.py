@@ -231,6 +231,26 @@ def test_complementary_rows_by_hand():
     assert zero.tolist() == [False, False, True, True, False, False, True, True, False, False]
 
 
+def test_the_callers_point_is_tried_as_a_vertex_and_as_it_is():
+    program = lp([1, 2], [[1, 1], [-1, 0], [0, -1]], [3, 0, 0], zero=1)
+    x, z = np.array([3.0, 0.0]), np.array([-1.0, 0.0, 1.0])
+    vertex, plain = enclosure._given(program, x, z)
+    assert vertex.held.tolist() == [False, False, True] and vertex.zero.tolist() == [False, True, False]
+    assert not plain.held.any() and not plain.zero.any()
+    assert vertex.x is plain.x is x and vertex.z is plain.z is z
+    assert not list(enclosure._given(program, None, z)) and not list(enclosure._given(program, x, None))
+    # A vertex that is handed in proves its value, whatever else is tried.
+    found = enclosure._search(program, [vertex], 0.0, Enclosure(), kept := [])
+    assert found.contains(3.0) and found.width < 1e-14 and found.remark == "" and kept == [vertex]
+    outside = enclosure._Candidate(np.array([9.0, -6.0]), z, plain.held, plain.zero)
+    lost = enclosure._search(program, [outside], 0.0, Enclosure(), [])
+    assert lost.upper == math.inf and lost.remark.startswith("upper: no point") and "lower" not in lost.remark
+    known = enclosure._search(program, [outside], 0.0, Enclosure(-1.0, 3.5), [])
+    assert known.upper == 3.5 and known.lower == pytest.approx(3.0)
+    wrong = enclosure._Candidate(np.array([np.nan, 0.0]), z, plain.held, plain.zero)
+    assert enclosure._search(program, [wrong], 0.0, Enclosure(), kept := []).width == math.inf and not kept
+
+
 def test_room_is_measured_in_every_cone():
     cones = Cones(nonnegative=1, semidefinite=(2,), exponential=1)
     matrix = np.array([[2.0, 1.0], [1.0, 2.0]])

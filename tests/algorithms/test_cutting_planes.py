@@ -1,0 +1,88 @@
+"""Cutting planes on a program solved by hand: min x over x >= every t in [0, 1], with the cuts of what was found."""
+
+from __future__ import annotations
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from convexnovelty.algorithms import cutting_planes as planes
+from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
+from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
+
+
+def halving(x):
+    """An adversary that goes half of the way to one each time, so that the master needs many rounds."""
+    return Robust(lambda values: (float(values["x"]) + 1) / 2, lambda members: [x >= np.array(members)])
+
+
+def run(repair=lambda values: (1.0, {"x": 1.0}), **options):
+    x = cp.Variable()
+    return cutting_planes(x, {"x": x}, [halving(x)], repair, constraints=[x >= 0], **options)
+
+
+def test_bounds_meet_from_either_side_in_the_rounds_that_halving_takes():
+    for tolerance in (1e-1, 1e-3, 1e-5):
+        found = run(tolerance=tolerance)
+        # After k rounds the master is at 1 - 2^-(k-1), and the relative gap is 2^-(k-1).
+        assert found.rounds == 1 + math.ceil(-math.log2(tolerance))
+        assert found.cuts == found.rounds - 1 and found.upper == 1.0 and found.values == {"x": 1.0}
+        assert found.lower == pytest.approx(1 - 2.0 ** (1 - found.rounds), abs=1e-6) and found.gap <= tolerance
+    started = run(tolerance=1e-3, seeds=[[1 - 2.0**-9]])
+    assert started.rounds == 2 and started.cuts == 1
+
+
+def test_the_best_repaired_point_is_kept():
+    offers = iter([(3.0, {"x": 3.0}), (2.0, {"x": 2.0}), None, (2.5, {"x": 2.5}), *[None] * 50])
+    found = run(lambda values: next(offers), tolerance=0.6)
+    assert (found.upper, found.values) == (2.0, {"x": 2.0})
+    offers = iter([(3.0, {}), (2.0, {}), None, (2.5, {}), *[None] * 50])
+    with pytest.raises(SolverError, match=r"bounds 0\.96\d* and 2 after 6 rounds"):
+        run(lambda values: next(offers), rounds=6)
+    with pytest.raises(SolverError, match="no feasible point after 2 rounds"):
+        run(lambda values: None, rounds=2)
+
+
+@pytest.mark.parametrize(("sufficient", "ends"), [(1e-7, False), (0.05, False), (0.07, True)])
+def test_a_master_that_fails_ends_the_search_only_where_the_bounds_are_close(sufficient, ends, monkeypatch):
+    """It fails in the sixth round, where the gap is a sixteenth; without a feasible point it never ends well."""
+    solve, calls = planes._solve, []
+
+    def tired(problem, profile):
+        calls.append(problem)
+        if len(calls) == 6:
+            raise SolverError("tired")
+        return solve(problem, profile)
+
+    monkeypatch.setattr(planes, "_solve", tired)
+    monkeypatch.setattr(planes, "SUFFICIENT", sufficient)
+    if ends:
+        found = run()
+        assert (found.rounds, found.cuts, found.upper) == (6, 5, 1.0) and found.gap == pytest.approx(1 / 16, abs=1e-6)
+    else:
+        with pytest.raises(SolverError, match="tired"):
+            run()
+    calls.clear()
+    with pytest.raises(SolverError, match="tired"):
+        run(lambda values: None)
+
+
+def test_programs_without_an_optimum_are_told():
+    x = cp.Variable()
+    with pytest.raises(InfeasibleError, match="no feasible point"):
+        cutting_planes(x, {"x": x}, [halving(x)], lambda values: None, constraints=[x >= 0, x <= 0.6])
+    with pytest.raises(UnboundedError, match="more members"):
+        cutting_planes(x, {"x": x}, [halving(x)], lambda values: None)
+
+
+def test_deviations_are_those_of_the_covariances():
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((2, 3, 3))
+    covariances, linear, d = [f @ f.T for f in F], rng.standard_normal((3, 2)), cp.Variable(2)
+    bounds = cp.Variable(2)
+    given = np.array([0.7, -1.2])
+    problem = cp.Problem(cp.Minimize(cp.sum(bounds)), [planes.deviations(covariances, linear, d, bounds), d == given])
+    problem.solve(solver="CLARABEL")
+    assert bounds.value == pytest.approx([math.sqrt((v := linear @ given) @ S @ v) for S in covariances], rel=1e-6)
