@@ -559,3 +559,18 @@ def test_the_start_of_the_chapters_rule_is_drawn_and_that_of_the_other_is_not(mo
     assert fixed == pytest.approx(np.tile([0.4, 0.4, 0.2, 0, 0, 0, 0, 0], (6, 1)))
     chosen = np.random.default_rng(3).permutation(8)[:3]
     assert drawn[3][chosen] == pytest.approx([0.4, 0.4, 0.2])
+
+
+def test_a_point_at_the_origin_has_a_ridge_solution_and_a_negative_square_has_none():
+    """A Gram matrix that is given, by iterations: zero is a length, and minus one is what its message says."""
+    X = np.random.default_rng(13).standard_normal((12, 3))
+    X[4] = 0.0
+    found = kernel_ridge.kernel_ridge(X @ X.T, kernels.precomputed(), 0.1, direct=0)
+    assert found.scores[4] == pytest.approx(0.0, abs=1e-12)
+    assert found.scores == pytest.approx(
+        kernel_ridge.kernel_ridge(X @ X.T, kernels.precomputed(), 0.1).scores, abs=1e-8
+    )
+    with pytest.raises(IndefiniteError, match="least eigenvalue is -1"):
+        kernel_ridge.kernel_ridge(
+            X @ X.T - np.diag([1.0 if i == 4 else 0.0 for i in range(12)]), kernels.precomputed(), 0.1, direct=0
+        )

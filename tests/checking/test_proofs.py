@@ -468,3 +468,12 @@ def test_a_certificate_speaks_in_the_units_and_the_sense_of_the_user():
         and plain.status == plain.solver == ""
     )
     assert balls.UNIT == U
+
+
+def test_an_entry_with_too_little_room_does_not_take_up_an_error():
+    """x + s = 1 and x + y = 2: s may move by a thousandth and the first equation is off by 0.05, so that x moves."""
+    E = sp.csr_array(np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]))
+    near, right = np.array([0.25, 0.7, 1.0]), Ball.exact([1.0, 2.0])
+    found = repaired(E, right, near, np.array([np.inf, 1e-3, np.inf]))
+    assert found.mid == pytest.approx([0.3, 0.7, 1.7]) and found.mid[1] == 0.7
+    assert repaired(E, right, near, np.array([np.inf, 1e3, np.inf])).mid == pytest.approx([0.25, 0.75, 1.75])
