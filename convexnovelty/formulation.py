@@ -57,7 +57,9 @@ class Formulation:
     variables : the paper's letters, each a CVXPY variable or a :class:`Quantity`.
     name, source, latex : its title, the paper and equation, and the formula as printed there.
     objective_unit : the paper's objective is this times the problem's.
-    read : from the values of the letters to a :class:`Reading`.
+    read : from the values of the letters to a :class:`Reading`, at an optimum of the problem.
+    composed : the same at any feasible point, for :meth:`subject_to` and :meth:`plus`: what follows from the point
+        alone, counted or computed there. None says nothing of such a point.
     tunables : numbers that :meth:`set` changes without compiling again, by the name that users type.
     admissible : called before each solve; raises InfeasibleError where theory already decides.
     diagnose : called when a solver says infeasible; returns the error to raise, with the reason in it.
@@ -77,6 +79,7 @@ class Formulation:
         latex: str = "",
         objective_unit: float = 1.0,
         read: Callable[[Values], Reading] | None = None,
+        composed: Callable[[Values], Reading] | None = None,
         tunables: Mapping[str, Any] | None = None,
         admissible: Callable[[], None] | None = None,
         diagnose: Callable[[], SolveError] | None = None,
@@ -92,6 +95,7 @@ class Formulation:
         self.recipe = recipe
         self._quantities = _quantities(variables)
         self._read = read
+        self._composed = composed
         self._tunables = dict(tunables or {})
         self._admissible = admissible
         self._diagnose = diagnose
@@ -232,13 +236,20 @@ class Formulation:
         return found
 
     def subject_to(self, *constraints: Any) -> Formulation:
-        """A new formulation with further constraints.
+        r"""A new formulation with further constraints.
 
         Each argument is a CVXPY constraint on :attr:`variables`, a list of them, or a function from the variables
         to either. The closed form and the algorithms of the method say nothing about the constrained problem.
 
         Notes
         -----
+        The region is read from the values of the variables themselves, for example :math:`\langle w, x\rangle \ge \rho`
+        from w and rho, and the guarantee is what follows from these values alone: a number of points counted there, or
+        a bound on a probability that the constraints of the method grant. What an optimum of the paper's own problem
+        has beyond that, such as the nu-property, the largest distance or the interval of optimal offsets, is not
+        stated. Where the variables are multipliers, as in a dual form, they give no offset: ``region`` and
+        ``guarantee`` are None then, and the primal form has both.
+
         Given functions, the new formulation is made from the recipe of this one, as its numbers stand, and has variables
         and numbers of its own. A constraint that is written on the variables of this one ties the two together:
         the new one then holds only for the numbers of now. It refuses :meth:`set` and :meth:`path`, and refuses to
@@ -257,7 +268,8 @@ class Formulation:
     def plus(self, term: Any) -> Formulation:
         """A new formulation with a term added to the paper's objective; ``term`` may be a function of the variables.
 
-        As with :meth:`subject_to`, a function gives the new formulation numbers of its own.
+        As with :meth:`subject_to`, a function gives the new formulation numbers of its own, and its region and guarantee
+        are what the values of the variables say by themselves.
         """
         if self._search is not None:
             raise InputError(
@@ -298,6 +310,9 @@ class Formulation:
         return self._derived(cp.Problem(objective, self.problem.constraints), "with a further term")
 
     def _derived(self, problem: cp.Problem, remark: str) -> Formulation:
+        for tunable in self._tunables.values():
+            if isinstance(tunable, Tunable):
+                tunable.as_printed()
         return Formulation(
             problem,
             self._quantities,
@@ -305,7 +320,8 @@ class Formulation:
             source=self.source,
             latex=self.latex,
             objective_unit=self.objective_unit,
-            read=self._read,
+            read=_without_interval(self._composed),
+            composed=self._composed,
             tunables=self._tunables,
             search=self._search,
         )
@@ -514,6 +530,11 @@ class Formulation:
                 f"{self.name}: a formulation with the user's own constraints or terms has no recipe to travel by; send its parts"
             )
         return _remade, (self.recipe.factory, dict(self.recipe.arguments))
+
+
+def _without_interval(read: Callable[[Values], Reading] | None) -> Callable[[Values], Reading] | None:
+    """The reading without the interval of offsets, all of which are optimal for the paper's problem alone."""
+    return None if read is None else lambda values: replace(read(values), offset=None)
 
 
 def _remade(factory: Callable[..., Formulation], arguments: Mapping[str, Any]) -> Formulation:

@@ -33,6 +33,8 @@ __all__ = [
     "not_hard",
     "nothing_separated",
     "outlier_share",
+    "point_reading",
+    "printed_bound",
     "quantile_interval",
     "sample_shares",
     "signs",
@@ -131,10 +133,16 @@ def slack_price(nu: Tunable, shares: Array) -> cp.Parameter:
 
     Multipliers sum to one, so that no bound above one binds. Below the outlier fraction at which all bounds are two
     the price therefore stays what it is there: the solution is the same, and a fraction of 1e-12 asks no solver to mix
-    numbers of size one and of size :math:`10^{12}`.
+    numbers of size one and of size :math:`10^{12}`. Beside a further constraint or term multipliers may sum to
+    anything, and the price is the printed one.
     """
     most = 2 / float(shares[shares > 0].min())
-    return nu.parameter(lambda value: min(1 / value, most), nonneg=True)
+    return nu.parameter(lambda value: min(1 / value, most), lambda value: 1 / value, nonneg=True)
+
+
+def printed_bound(n: int) -> Callable[[float], float]:
+    r"""The number :math:`1/(\nu n)` as it is printed, from nu."""
+    return lambda nu: 1 / (nu * n)
 
 
 def slack_bound(nu: float, n: int) -> float:
@@ -221,6 +229,39 @@ def nothing_separated(squared: float, unit: float, nu: float, origin: str = "the
         "so nothing is separated and every point is inside",
         bound=1.0,
     )
+
+
+def point_reading(
+    scores: Array,
+    normal: Array,
+    offset: float,
+    shares: Array,
+    *,
+    unit: float | None,
+    shift: float = 0.0,
+    outside: str = "lie outside",
+    most: bool = False,
+) -> Reading:
+    r"""The half-space :math:`\langle w, z\rangle \ge \rho + \text{shift}` of any w and rho, and how many points it leaves out.
+
+    It asks for no optimality: rho is taken as it is, and points are counted. Arguments are those of
+    :func:`margin_reading`; ``offset`` is rho, ``unit`` None takes every w as it is, and ``most`` says that scores are
+    known from below only.
+    """
+    from convexnovelty.formulation import Reading
+
+    scale = spread(scores[shares > 0])
+    if unit is not None and nothing_separated(float(normal @ normal), unit, 1.0) is not None:
+        # What a solver left of w is rounding: all points lie on one side, that of minus rho.
+        scores, normal, scale, shift = np.zeros_like(scores), np.zeros_like(normal), unit**2, 0.0
+    region = HalfSpace(normal, offset + shift, scale=scale)
+    out = below_level(scores, offset, scale) & (shares > 0)
+    share, counted = float(shares[out].sum()), "at most " if most else ""
+    if weights_differ(shares):
+        said = f"training points of {counted}{share:.6g} of the weight {outside}"
+    else:
+        said = f"{counted}{int(out.sum())} of {scores.size} training points {outside}"
+    return Reading(region, Guarantee(said, bound=share))
 
 
 def margin_reading(

@@ -65,13 +65,30 @@ class Tunable:
         self.name = name
         self._check = check
         self._derived: list[tuple[cp.Parameter, Callable[[float], float]]] = []
+        self._printed: dict[int, Callable[[float], float]] = {}
         self.value = check(value, name)
 
-    def parameter(self, transform: Callable[[float], float] = float, **attributes: Any) -> cp.Parameter:
-        """A CVXPY parameter that holds ``transform(value)`` now and after every :meth:`set`."""
+    def parameter(
+        self,
+        transform: Callable[[float], float] = float,
+        printed: Callable[[float], float] | None = None,
+        **attributes: Any,
+    ) -> cp.Parameter:
+        """A CVXPY parameter that holds ``transform(value)`` now and after every :meth:`set`.
+
+        Where ``transform`` gives another number than the paper prints, with which the paper's program alone has the
+        same optimum, ``printed`` gives the paper's: see :meth:`as_printed`.
+        """
         parameter = cp.Parameter(name=self.name, value=transform(self.value), **attributes)
         self._derived.append((parameter, transform))
+        if printed is not None:
+            self._printed[parameter.id] = printed
         return parameter
+
+    def as_printed(self) -> None:
+        """Let each parameter hold the paper's own number from now on, for a program that is not the paper's alone."""
+        self._derived = [(p, self._printed.get(p.id, transform)) for p, transform in self._derived]
+        self.set(self.value)
 
     def set(self, value: Any) -> None:
         """Check the new value and pass it on; a refused value leaves everything as it was."""

@@ -141,6 +141,15 @@ def _reading(features: FeatureMap, signs: Array, normal: Array, alpha: Array | N
     )
 
 
+def _at_point(features: FeatureMap, signs: Array, normal: Array, offset: float) -> Reading:
+    """What holds of any plane: the points on its wrong side. Leaving one out says nothing of a machine that was bound."""
+    scores = np.asarray(features.training) @ normal
+    region = HalfSpace(normal, offset, scale=float(np.ptp(scores)))
+    wrong = int((region.contains(features.training) != (signs > 0)).sum())
+    said = f"{wrong} of {features.n} points, of the sample and artificial ones, lie on the wrong side of the plane"
+    return Reading(region, Guarantee(said, bound=wrong / features.n))
+
+
 @METHOD.node(
     "primal",
     source="section 4, the two-class approach",
@@ -160,6 +169,7 @@ def primal(features: FeatureMap, labels: Any, slack_penalty: float) -> Formulati
         {"w": Quantity(w, np.sqrt(size) / unit), "b": Quantity(b), "xi": Quantity(xi)},
         objective_unit=size * unit**-2,
         read=lambda values: _reading(features, signs, values["w"], None, penalty.value),
+        composed=lambda values: _at_point(features, signs, values["w"], values["b"]),
         tunables={"slack_penalty": penalty},
     )
 

@@ -173,6 +173,21 @@ class ExactOutliers(Formulation):
             iterations=found.solved,
         )
 
+    def subject_to(self, *constraints: Any) -> Formulation:
+        """Raise InputError: the constants M of the program are large enough for its own optimum only."""
+        raise self._alone("subject_to")
+
+    def plus(self, term: Any) -> Formulation:
+        """Raise InputError, as :meth:`subject_to` does."""
+        raise self._alone("plus")
+
+    def _alone(self, what: str) -> InputError:
+        return InputError(
+            f"{what}: the constants M of {self.name} let points lie where an optimum of equation 8.38 wants them, and "
+            "not where that of a further constraint or term would; write the program with constants of your own, or use "
+            "cn.one_class_svm, which takes both"
+        )
+
     def dual(self) -> Formulation:
         """The conic dual of what is left when the best z is fixed; the whole program has no strong dual."""
         return self._fixed(self._choice()).dual()

@@ -91,11 +91,19 @@ def _reading(features: FeatureMap, normal: Array, offset: float, y: Array) -> Re
     distance = offset / max(float(np.linalg.norm(normal)), np.finfo(float).tiny)
     if distance <= SEPARABLE * features.unit:
         raise _inseparable(features, None if (y > 0).all() else y)
+    said = f"{_beyond(features, distance, y)}, and beyond none that is farther (proposition 8.1)"
+    return Reading(HalfSpace(normal, offset), Guarantee(said, bound=0.0))
+
+
+def _beyond(features: FeatureMap, distance: float, y: Array) -> str:
     kind = "points" if (y > 0).all() else "points, after reflection of those with label -1,"
-    said = f"all {features.n} training {kind} lie beyond a hyperplane at the distance {distance:.6g} from the origin"
-    return Reading(
-        HalfSpace(normal, offset), Guarantee(f"{said}, and beyond none that is farther (proposition 8.1)", bound=0.0)
-    )
+    return f"all {features.n} training {kind} lie beyond a hyperplane at the distance {distance:.6g} from the origin"
+
+
+def _at_point(features: FeatureMap, normal: Array, offset: float, y: Array) -> Reading:
+    """What the constraints say of any w: another hyperplane may be farther."""
+    distance = offset / max(float(np.linalg.norm(normal)), np.finfo(float).tiny)
+    return Reading(HalfSpace(normal, offset), Guarantee(_beyond(features, distance, y), bound=0.0))
 
 
 def _inseparable(features: FeatureMap, labels: Any) -> InfeasibleError:
@@ -148,6 +156,7 @@ def primal(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> For
         {"w": Quantity(w, rho / unit)},
         objective_unit=(rho / unit) ** 2,
         read=lambda values: _reading(features, values["w"], rho, y),
+        composed=lambda values: _at_point(features, values["w"], rho, y),
         admissible=lambda: _check_separable(features, labels),
         diagnose=lambda: _inseparable(features, labels),
     )
@@ -245,6 +254,7 @@ def reflection(features: FeatureMap, offset: float = 1.0, labels: Any = None) ->
         {"w": Quantity(w, rho / unit), "b": Quantity(b, rho)},
         objective_unit=(rho / unit) ** 2,
         read=lambda values: _reading(features, values["w"], rho, y),
+        composed=lambda values: _at_point(features, values["w"], rho, y),
         admissible=lambda: _check_separable(features, labels),
         diagnose=lambda: _inseparable(features, labels),
     )

@@ -10,7 +10,7 @@ its C is ``scale_penalty`` and its c is ``covariance_weight``. Scores :math:`s =
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -23,7 +23,7 @@ from convexnovelty.errors import InputError, SolverError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.kernel_family import KernelFamily
-from convexnovelty.modelling import quantile_interval, slack_bound
+from convexnovelty.modelling import point_reading, printed_bound, quantile_interval, slack_bound
 from convexnovelty.regions import Guarantee, HalfSpace, below_level, spread
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, choice, fraction, nonnegative
@@ -103,6 +103,16 @@ def _reading(family: KernelFamily, normal: Array, nu: float, **letters: Any) -> 
     )
 
 
+def _at_point(family: KernelFamily, normal: Array, offset: float, **letters: Any) -> Reading:
+    """What holds of any plane and offset."""
+    scores = family.training @ normal
+    made = point_reading(scores, normal, offset, np.full(family.n, 1 / family.n), unit=None)
+    if made.guarantee is None or scores.min() <= 0:
+        return replace(made, letters=letters)
+    said = f"{made.guarantee}, and their scores span a factor of {float(scores.max() / scores.min()):.4g}"
+    return replace(made, guarantee=Guarantee(said, bound=made.guarantee.bound), letters=letters)
+
+
 def _solution(machine: Machine, inner: Inner, weights: Array, how: str, iterations: int) -> Solution:
     """A solution from weights and the inner optimum at them."""
     normal = machine.family.normal(weights, inner.gamma)
@@ -164,7 +174,9 @@ def _limits(
     """Slacks, offset, largest and mean score of a program in scores: their cost, what holds of them, their letters."""
     size = unit.score / unit.objective
     xi, rho = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho")
-    price = numbers["outlier_fraction"].parameter(lambda nu: size * slack_bound(nu, n), nonneg=True)
+    price = numbers["outlier_fraction"].parameter(
+        lambda nu: size * slack_bound(nu, n), lambda nu: size * printed_bound(n)(nu), nonneg=True
+    )
     cost, held = price * cp.sum(xi) - size * rho, [scores >= 1 / unit.score, scores >= rho - xi]
     letters = {"xi": Quantity(xi, unit.score), "rho": Quantity(rho, unit.score)}
     if "scale_penalty" in numbers:
@@ -283,8 +295,11 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
     tie = sum(u / unit.score * factor @ c for factor, u, c in zip(family.factors, units, parts, strict=True)) == s
     length, held, quantities, read_weights = weigh([u / root * c for u, c in zip(units, parts, strict=True)])
 
+    def plane() -> Array:
+        return np.concatenate([u * np.asarray(c.value) for u, c in zip(units, parts, strict=True)])
+
     def read(values: Any) -> Reading:
-        normal = np.concatenate([u * np.asarray(c.value) for u, c in zip(units, parts, strict=True)])
+        normal = plane()
         # The multiplier of K^(1/2) c = s is the expansion of the plane in the sample.
         gamma = -np.asarray(tie.dual_value) * unit.objective / unit.score
         return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=read_weights())
@@ -299,6 +314,7 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
         },
         objective_unit=unit.objective,
         read=read,
+        composed=lambda values: _at_point(family, plane(), values["rho"], mu=read_weights()),
         tunables=numbers,
         admissible=machine.refuse_infeasible,
     )
@@ -453,6 +469,7 @@ def modified_primal(
         {"w": Quantity(w, unit.score / unit.feature), **letters},
         objective_unit=unit.objective,
         read=lambda values: _reading(family, values["w"], numbers["outlier_fraction"].value, mu=np.ones(1)),
+        composed=lambda values: _at_point(family, values["w"], values["rho"], mu=np.ones(1)),
         tunables=numbers,
         admissible=machine.refuse_infeasible,
     )

@@ -10,6 +10,7 @@ with c = 0 is program 1 divided by r.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -32,6 +33,8 @@ from convexnovelty.modelling import (
     gram_form,
     libsvm_share,
     nothing_separated,
+    point_reading,
+    printed_bound,
     quantile_interval,
     slack_bound,
 )
@@ -88,12 +91,30 @@ def _reading(sample: Sample, normal: Array, nu: float, deviation: float, **lette
     return Reading(
         HalfSpace(normal, offset.used, scale=scale),
         Guarantee(
-            f"{outside} of {sample.features.n} training points lie outside, at most the fraction {nu:.6g} of them; for "
-            f"every covariance in {sample.recipe!r} the plane is at least {distance:.6g} deviations from the origin",
+            f"{outside} of {sample.features.n} training points lie outside, at most the fraction {nu:.6g} of them; "
+            f"{_planes(sample, distance)}",
             bound=nu,
         ),
         offset,
         {"deviation": deviation, "distance": distance, **letters},
+    )
+
+
+def _planes(sample: Sample, distance: float) -> str:
+    return f"for every covariance in {sample.recipe!r} the plane is at least {distance:.6g} deviations from the origin"
+
+
+def _at_point(sample: Sample, normal: Array, offset: float, deviation: float) -> Reading:
+    """What holds of any plane whose worst deviation is at most ``deviation``."""
+    n, distance = sample.features.n, offset / deviation if deviation > 0 else float("inf")
+    made = point_reading(sample.points @ normal, normal, offset, np.full(n, 1 / n), unit=None)
+    if made.guarantee is None or offset <= 0:
+        return made  # the origin is inside: an upper bound of the deviation says nothing of its distance
+    said = f"{made.guarantee}; {_planes(sample, distance)}"
+    return Reading(
+        made.region,
+        Guarantee(said, bound=made.guarantee.bound),
+        letters={"deviation": deviation, "distance": distance},
     )
 
 
@@ -295,7 +316,7 @@ def derived_counterpart(
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     posed, n = sample.posed(), features.n
     xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
-    price = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
+    price = nu.parameter(lambda value: slack_bound(value, n), printed_bound(n), nonneg=True)
     deviation = worst_deviation(sample.recipe.centred(posed.moments), posed.seen, route="derived")
     axes = np.asarray(posed.w.axes) / posed.unit**2
 
@@ -316,6 +337,8 @@ def derived_counterpart(
         {"w": Quantity(posed.w.variable, axes=axes), "xi": xi, "rho": rho, "u": Quantity(u, 1 / posed.unit)},
         objective_unit=1 / posed.unit,
         read=read,
+        # Region and distance do not depend on the length of w.
+        composed=lambda values: _at_point(sample, values["w"], values["rho"], values["u"]),
         tunables={"outlier_fraction": nu},
     )
 
@@ -325,12 +348,15 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
     posed, n = sample.posed(), sample.features.n
     centred = sample.recipe.tunable().centred(posed.moments)
     xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
-    price = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
+    price = nu.parameter(lambda value: slack_bound(value, n), printed_bound(n), nonneg=True)
     deviation = worst_deviation(centred, posed.seen)
 
-    def admissible() -> None:
+    def current() -> Sample:
         numbers = centred.numbers()
-        worst = (sample.recipe.replaced(**numbers) if numbers else sample.recipe).centred(sample.moments).ellipsoidal()
+        return replace(sample, recipe=sample.recipe.replaced(**numbers)) if numbers else sample
+
+    def admissible() -> None:
+        worst = current().recipe.centred(sample.moments).ellipsoidal()
         if worst is not None:
             whitened(sample.points, worst)  # says where the program is unbounded, and what would do
 
@@ -346,7 +372,8 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
             "u": Quantity(u, posed.unit),
         },
         objective_unit=posed.unit**2,
-        read=lambda values: _reading(sample, values["w"], nu.value, values["u"]),
+        read=lambda values: _reading(current(), values["w"], nu.value, values["u"]),
+        composed=lambda values: _at_point(current(), values["w"], values["rho"], values["u"]),
         tunables={"outlier_fraction": nu, **centred.tunables()},
         admissible=admissible,
     )
@@ -533,7 +560,7 @@ def primal(
     metric = sample.metric()
     unit, n = metric.features.unit, features.n
     y, xi, rho = cp.Variable(metric.features.dimension), cp.Variable(n, nonneg=True), cp.Variable()
-    price = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
+    price = nu.parameter(lambda value: slack_bound(value, n), printed_bound(n), nonneg=True)
     rows = np.asarray(metric.features.training) / unit
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(y) / 2 + price * cp.sum(xi) - rho), [rows @ y >= rho - xi]),
@@ -545,6 +572,9 @@ def primal(
         objective_unit=unit**2,
         read=lambda values: _reading(
             sample, values["w"], nu.value, float(np.linalg.norm(metric.inverse @ values["w"]))
+        ),
+        composed=lambda values: _at_point(
+            sample, values["w"], values["rho"], float(np.linalg.norm(metric.inverse @ values["w"]))
         ),
         tunables={"outlier_fraction": nu},
     )
@@ -575,12 +605,21 @@ def metric_primal(
     scaled = sample.points / deviations
     unit = float(np.sqrt(np.mean(np.einsum("ij,jk,ik->i", scaled, inverse, scaled))))
     y, xi, rho = cp.Variable(features.dimension), cp.Variable(features.n, nonneg=True), cp.Variable()
-    price = nu.parameter(lambda value: slack_bound(value, features.n), nonneg=True)
+    price = nu.parameter(lambda value: slack_bound(value, features.n), printed_bound(features.n), nonneg=True)
     rows = scaled @ inverse / unit
 
-    def read(values: Any) -> Reading:
+    def plane(values: Any) -> tuple[Array, float]:
         normal = inverse @ (values["v"] / deviations) / deviations
-        return _reading(sample, normal, nu.value, float(np.sqrt(values["v"] @ normal)), w=normal)
+        return normal, float(np.sqrt(max(values["v"] @ normal, 0.0)))
+
+    def read(values: Any) -> Reading:
+        normal, deviation = plane(values)
+        return _reading(sample, normal, nu.value, deviation, w=normal)
+
+    def composed(values: Any) -> Reading:
+        normal, deviation = plane(values)
+        made = _at_point(sample, normal, values["rho"], deviation)
+        return replace(made, letters={**made.letters, "w": normal})
 
     return Formulation(
         cp.Problem(
@@ -593,6 +632,7 @@ def metric_primal(
         },
         objective_unit=unit**2,
         read=read,
+        composed=composed,
         tunables={"outlier_fraction": nu},
     )
 

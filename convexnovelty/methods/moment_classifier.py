@@ -349,6 +349,7 @@ def _program(
         letters,
         objective_unit=frame.unit,
         read=read,
+        composed=read,  # a bound that the point itself grants
         tunables={t.name: t for t in (price, mean_price) if t is not None} | robust.tunables(),
         diagnose=lambda: _inseparable(current()) if price is None else _unresolved(frame.unit),
         suspect=suspect,
@@ -420,6 +421,7 @@ def kappa_search(
         cp.Problem(cp.Minimize(remainder - t), constraints),
         {"w": frame.w, "t": t},
         read=read,
+        composed=read,  # a bound that the point itself grants
         tunables=robust.tunables(),
         search=search,
         diagnose=lambda: _inseparable(current()),

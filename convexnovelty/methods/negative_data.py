@@ -24,6 +24,7 @@ from convexnovelty.modelling import (
     libsvm_share,
     margin_reading,
     outlier_share,
+    point_reading,
     sample_shares,
     signs,
     slack_price,
@@ -39,6 +40,8 @@ METHOD = Method(
     summary="The one-class machine on ordinary points and novel ones, the latter reflected at the origin.",
     letters=("D4",),
 )
+
+WRONG_SIDE = "lie on the wrong side of their margin"
 
 
 def negative_data(
@@ -87,7 +90,7 @@ def _reading(features: FeatureMap, normal: Array, nu: float, y: Array) -> Readin
         nu,
         np.full(features.n, 1 / features.n),
         unit=features.unit,
-        outside="lie on the wrong side of their margin",
+        outside=WRONG_SIDE,
     )
 
 
@@ -110,6 +113,14 @@ def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formul
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _reading(features, values["w"], nu.value, y),
+        composed=lambda values: point_reading(
+            y * (np.asarray(features.training) @ values["w"]),
+            values["w"],
+            values["rho"],
+            equal,
+            unit=features.unit,
+            outside=WRONG_SIDE,
+        ),
         tunables={"outlier_fraction": nu},
     )
 

@@ -300,7 +300,12 @@ def mixtures(
         return _reading(seen, level.value, weights, seen.fractions(1 - level.value)[0] @ weights)
 
     return Formulation(
-        problem, {"y": y}, read=read, tunables={"confidence": level}, admissible=_admissible(seen, level)
+        problem,
+        {"y": y},
+        read=read,
+        composed=read,  # the value of any mixture is a lower bound
+        tunables={"confidence": level},
+        admissible=_admissible(seen, level),
     )
 
 
@@ -511,10 +516,15 @@ def decomposition(nominal_probabilities: Any, unlabelled_probabilities: Any) -> 
     # Rows are divided by their own size, since probabilities of rare values are below any solver's tolerance.
     size = np.where(np.maximum(p0, px) > 0, np.maximum(p0, px), 1.0)
     nothing_negative: Any = px / size >= (1 - pi) * (p0 / size)
+
+    def read(values: Any) -> Reading:
+        return Reading(letters={"Q": px - (1 - values["pi"]) * p0})
+
     return Formulation(
         cp.Problem(cp.Minimize(pi), [nothing_negative]),
         {"pi": pi},
-        read=lambda values: Reading(letters={"Q": px - (1 - values["pi"]) * p0}),
+        read=read,
+        composed=read,
     )
 
 
@@ -531,10 +541,15 @@ def best_test(nominal_probabilities: Any, unlabelled_probabilities: Any) -> Form
     """
     p0, px = distributions(nominal_probabilities, unlabelled_probabilities)
     z = cp.Variable(p0.size, nonneg=True)
+
+    def read(values: Any) -> Reading:
+        return Reading(letters={"f": 1 - values["z"] / values["z"].max()})
+
     return Formulation(
         cp.Problem(cp.Maximize(1 - px @ z), [p0 @ z == 1]),
         {"z": z},
-        read=lambda values: Reading(letters={"f": 1 - values["z"] / values["z"].max()}),
+        read=read,
+        composed=read,
     )
 
 

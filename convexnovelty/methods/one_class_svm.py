@@ -27,11 +27,13 @@ from convexnovelty.modelling import (
     margin_reading,
     not_hard,
     outlier_share,
+    point_reading,
     sample_shares,
     slack_price,
     span_gram,
 )
 from convexnovelty.regions import HalfSpace
+from convexnovelty.solution import Values
 from convexnovelty.validation import Array, choice
 
 METHOD = Method(
@@ -87,6 +89,12 @@ def _reading(features: FeatureMap, normal: Array, nu: float, shares: Array) -> R
     return margin_reading(np.asarray(features.training) @ normal, normal, nu, shares, unit=features.unit)
 
 
+def _at_point(features: FeatureMap, values: Values, shares: Array) -> Reading:
+    """What holds of any w and rho."""
+    w = values["w"]
+    return point_reading(np.asarray(features.training) @ w, w, values["rho"], shares, unit=features.unit)
+
+
 @METHOD.node(
     "primal",
     source="equations 8.6 and 8.7",
@@ -106,6 +114,7 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _reading(features, values["w"], nu.value, shares),
+        composed=lambda values: _at_point(features, values, shares),
         tunables={"outlier_fraction": nu},
     )
 
@@ -266,6 +275,7 @@ def hard_margin(features: FeatureMap, outlier_fraction: float = 0.0, weights: An
         {"w": Quantity(w, unit), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _reading(features, values["w"], 0.5 * least_share(weights, features.n), shares),
+        composed=lambda values: _at_point(features, values, shares),
     )
 
 

@@ -24,6 +24,7 @@ from convexnovelty.modelling import (
     check_features,
     margin_reading,
     outlier_share,
+    point_reading,
     sample_shares,
     slack_price,
     span_gram,
@@ -151,6 +152,13 @@ def _reading(features: FeatureMap, normal: Array, nu: float, others: Any) -> Rea
     )
 
 
+def _at_point(features: FeatureMap, normal: Array, offset: float, others: Any) -> Reading:
+    """What holds of any w and rho."""
+    moved, mean = _moved(features, others)
+    shares, shift = sample_shares(None, len(moved)), float(normal @ mean)
+    return point_reading(moved @ normal, normal, offset, shares, unit=_unit(features, others), shift=shift)
+
+
 # -- the programs ------------------------------------------------------------------------------------------------------
 
 
@@ -175,6 +183,7 @@ def primal(features: FeatureMap, outlier_fraction: float, others: Any = None) ->
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _reading(features, values["w"], nu.value, others),
+        composed=lambda values: _at_point(features, values["w"], values["rho"], others),
         tunables={"outlier_fraction": nu},
     )
 

@@ -265,6 +265,10 @@ def _program(
         *frame.bounds(a),
     ]
 
+    def read(values: Any) -> Reading:
+        now = None if uncertainty is None else _renumbered(uncertainty, robust)
+        return _reading(values["a"], now, tail, alpha.value, moments)
+
     def limit() -> float:
         return _kappa_limit(moments, uncertainty, robust.numbers())
 
@@ -280,7 +284,8 @@ def _program(
     return Formulation(
         cp.Problem(cp.Minimize(u), constraints),
         {"a": a, "u": u},
-        read=lambda values: _reading(values["a"], uncertainty, tail, alpha.value, moments),
+        read=read,
+        composed=read,  # the chance constraint holds at every feasible point
         tunables={"confidence": alpha, **robust.tunables()},
         admissible=admissible,
         diagnose=lambda: _refused(tail, alpha.value, limit()),
@@ -288,10 +293,9 @@ def _program(
     )
 
 
-def _renumbered(recipe: MomentSet, robust: MomentSet) -> MomentSet:
+def _renumbered(recipe: Any, robust: MomentSet) -> Any:
     """The recipe with the numbers that the tunable set has now."""
-    changed: MomentSet = recipe.replaced(**robust.numbers()) if robust.numbers() else recipe
-    return changed
+    return recipe.replaced(**robust.numbers()) if robust.numbers() else recipe
 
 
 def _least_added(found: tuple[Any, Array] | None, moments: Moments) -> float:
@@ -523,6 +527,9 @@ def kernel_socp(
     y, u = cp.Variable(values.size, name="gamma"), cp.Variable(name="u")
     gamma = Quantity(y, features.unit**-2, axes, (vectors * np.sqrt(values)).T)
 
+    def read(values: Any) -> Reading:
+        return _reading(np.asarray(features.training).T @ values["gamma"], uncertainty, tail, tunable.value)
+
     def admissible() -> None:
         found = _ellipsoidal(uncertainty, moments, tail.kappa(tunable.value))
         if found is not None and _reaches(found[0], zeta := _zeta(moments, found[1])):
@@ -531,9 +538,8 @@ def kernel_socp(
     return Formulation(
         cp.Problem(cp.Minimize(u), [cp.norm(y) <= u, (k @ axes) @ y - 1 >= multiplier * u]),
         {"gamma": gamma, "u": u},
-        read=lambda values: _reading(
-            np.asarray(features.training).T @ values["gamma"], uncertainty, tail, tunable.value
-        ),
+        read=read,
+        composed=read,
         tunables={"confidence": tunable},
         admissible=admissible,
     )

@@ -101,6 +101,21 @@ def _reading(features: FeatureMap, center: Array, nu: float, shares: Array) -> R
     return Reading(region, Guarantee(said, bound=nu), interval)
 
 
+def _at_point(features: FeatureMap, center: Array, squared_radius: float, shares: Array) -> Reading:
+    """What holds of any centre and radius: the ball itself, and the points outside of it."""
+    kernel = isinstance(features, KernelFeatures)
+    norms = features.squared_norms() if kernel else None
+    squares = -Ball(center, 0.0, kernel).decision_values(features.training, norms)
+    region = Ball(center, max(squared_radius, 0.0), kernel, scale=spread(squares[shares > 0]))
+    outside = ~region.contains(features.training, norms) & (shares > 0)
+    share = float(shares[outside].sum())
+    if weights_differ(shares):
+        said = f"training points of {share:.6g} of the weight lie outside"
+    else:
+        said = f"{int(outside.sum())} of {features.n} training points lie outside"
+    return Reading(region, Guarantee(said, bound=share))
+
+
 @METHOD.node(
     "primal",
     source="equation 8.17",
@@ -124,6 +139,7 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
         {"c": Quantity(c, unit), "xi": Quantity(xi, unit**2), "R2": Quantity(r2, unit**2), "q": Quantity(q, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _reading(features, values["c"], nu.value, shares),
+        composed=lambda values: _at_point(features, values["c"], values["R2"], shares),
         tunables={"outlier_fraction": nu},
     )
 
@@ -213,6 +229,7 @@ def hard_ball(features: FeatureMap, outlier_fraction: float = 0.0, weights: Any 
         {"c": Quantity(c, unit), "R": Quantity(R, unit)},
         objective_unit=unit,
         read=lambda values: _reading(features, values["c"], 0.5 * least_share(weights, features.n), shares),
+        composed=lambda values: _at_point(features, values["c"], max(values["R"], 0.0) ** 2, shares),
     )
 
 

@@ -366,6 +366,7 @@ def socp(
         {"a": frame.a, "u": Quantity(u, frame.unit), **moved},
         objective_unit=frame.unit,
         read=read,
+        composed=read,  # a bound that the point itself grants
         tunables=robust.tunables(),
         admissible=admissible,
         diagnose=lambda: _inseparable(f"no direction separates all means of {current()!r}"),
@@ -443,6 +444,7 @@ def kappa_search(
         cp.Problem(cp.Minimize(remainder - frame.distance), constraints),
         {"a": frame.a, "losses": losses},
         read=read,
+        composed=read,  # a bound that the point itself grants
         tunables=robust.tunables(),
         search=search,
     )
@@ -654,6 +656,7 @@ def kernel_socp(
         {"gamma": Quantity(y, unit / features.unit**2, axes, (vectors[:, kept] * roots).T), "u": Quantity(u, unit)},
         objective_unit=unit,
         read=read,
+        composed=read,  # a bound that the point itself grants
     )
 
 

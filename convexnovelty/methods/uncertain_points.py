@@ -24,12 +24,14 @@ from convexnovelty.modelling import (
     check_features,
     margin_reading,
     outlier_share,
+    point_reading,
     quantile_interval,
     sample_shares,
     slack_price,
     span_gram,
 )
 from convexnovelty.regions import HalfSpace
+from convexnovelty.solution import Values
 from convexnovelty.uncertainty import Adversary, NormBall, PointSet, derived_twice, scaled, support, worst_member
 from convexnovelty.validation import Array, vector
 
@@ -42,6 +44,8 @@ METHOD = Method(
     showcase=True,
     letters=("D4",),
 )
+
+MOVABLE = "can be moved outside within the set"
 
 
 def uncertain_points(
@@ -122,10 +126,17 @@ def _reading(features: FeatureMap, normal: Array, spread: float, nu: float, size
         nu,
         np.full(features.n, 1 / features.n),
         unit=features.unit,
-        outside="can be moved outside within the set",
+        outside=MOVABLE,
         origin="the origin once the set is added to it",
         theorem="proposition 8.3 for the worst positions",
     )
+
+
+def _at_point(features: FeatureMap, values: Values, sizes: Array) -> Reading:
+    """What holds of any w, rho and t: the program keeps t above the support, but only an optimum brings it down to it."""
+    w, shares = values["w"], sample_shares(None, features.n)
+    scores = np.asarray(features.training) @ w - sizes * values["t"]
+    return point_reading(scores, w, values["rho"], shares, unit=features.unit, outside=MOVABLE, most=True)
 
 
 def _solution(
@@ -172,6 +183,7 @@ def _program(
         },
         objective_unit=unit**2,
         read=lambda values: _reading(features, values["w"], values["t"], nu.value, sizes),
+        composed=lambda values: _at_point(features, values, sizes),
         tunables={"outlier_fraction": nu, **around.tunables()},
     )
 

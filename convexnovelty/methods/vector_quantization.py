@@ -109,8 +109,17 @@ def _thinned(kernel: sp.csr_array, a: Array) -> NDArray[np.intp]:
     return np.asarray(rows[np.array(chosen, dtype=int)])
 
 
-def _reading(sample: Array, radius: float, metric: Metric, kernel: sp.csr_array, a: Array, bound: float) -> Reading:
-    rows = _thinned(kernel, a)
+def _reading(
+    sample: Array,
+    radius: float,
+    metric: Metric,
+    kernel: sp.csr_array,
+    a: Array,
+    bound: float = math.inf,
+    *,
+    thin: bool = True,
+) -> Reading:
+    rows = _thinned(kernel, a) if thin else np.flatnonzero(a > WEIGHT)
     region = Codebook(sample[rows], radius, metric, rows, scale=max(radius, 1e-9 * float(np.abs(sample).max())))
     covered = int((np.asarray(kernel[:, rows].sum(axis=1)).ravel() > 0).sum())
     said = f"{covered} of {len(sample)} training points lie within {radius:.6g} of one of {rows.size} codebook vectors"
@@ -140,13 +149,15 @@ def cover(points: Any, radius: float, slack_penalty: float | None = None, metric
             cp.Problem(cp.Minimize(cp.sum(a)), [cp.Constant(kernel) @ a >= 1]),
             {"a": a},
             read=lambda values: _reading(sample, reach, metric, kernel, values["a"], float(values["a"].sum())),
+            composed=lambda values: _reading(sample, reach, metric, kernel, values["a"], thin=False),
         )
     price, xi = Tunable("slack_penalty", slack_penalty, _price), cp.Variable(n, nonneg=True)
     C = price.parameter(nonneg=True)
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum(a) + C * cp.sum(xi)), [cp.Constant(kernel) @ a >= 1 - xi]),
         {"a": a, "xi": xi},
-        read=lambda values: _reading(sample, reach, metric, kernel, values["a"], math.inf),
+        read=lambda values: _reading(sample, reach, metric, kernel, values["a"]),
+        composed=lambda values: _reading(sample, reach, metric, kernel, values["a"], thin=False),
         tunables={"slack_penalty": price},
     )
 

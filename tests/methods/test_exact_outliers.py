@@ -132,12 +132,6 @@ def test_the_dual_is_that_of_the_program_with_z_fixed():
     assert formulation.dual().solve().objective == pytest.approx(formulation.solve().objective, rel=1e-7)
 
 
-def test_further_constraints_need_a_solver_of_the_whole_program():
-    held = cn.exact_outliers(LinearFeatures(cloud(10)), 1).subject_to(lambda v: v["w"][0] >= 0.01)
-    with pytest.raises(InputError, match="CLARABEL does not take a MIQP"):
-        held.solve()
-
-
 @pytest.mark.parametrize("unit", [1e-8, 1e-4, 1e4, 1e8])
 def test_units(unit):
     base = module.tree(LinearFeatures(cloud(10)), 2)

@@ -1,0 +1,252 @@
+"""Further constraints and terms: regions and guarantees of points that are no optimum of the paper's own problem.
+
+Nothing here is read off the package's readings: points are counted with the values of the variables, and bounds are
+computed anew from the normal, the offset and the moments.
+"""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import convexnovelty as cn
+from convexnovelty import KernelFeatures, LinearFeatures, Moments, kernels
+from convexnovelty.errors import InputError
+from convexnovelty.uncertainty import FrobeniusBall, NormBall
+
+X = np.random.default_rng(3).normal([4.0, 3.0], size=(20, 2))
+Y = np.repeat([1.0, -1.0], [15, 5])
+LINEAR = LinearFeatures(X)
+GAUSSIAN = KernelFeatures(X, kernels.gaussian(width=2.0))
+BOTH = LinearFeatures(np.vstack([X, X - 5.0]))
+OTHERS = np.arange(40) >= 20
+WEIGHTS = np.linspace(0.5, 2.0, 20)
+NEAR, FAR = Moments.estimate(X), Moments.estimate(-X)
+
+# Per case: the formulation, what binds it, the points and what each has to hold against the value rho.
+SCORES = {
+    "one_class_svm": (cn.one_class_svm(LINEAR, 0.3, form="primal"), "rho", lambda v: X @ v["w"]),
+    "weights": (cn.one_class_svm(LINEAR, 0.3, form="primal", weights=WEIGHTS), "rho", lambda v: X @ v["w"]),
+    "kernel": (cn.one_class_svm(GAUSSIAN, 0.3, form="primal"), "rho", lambda v: np.asarray(GAUSSIAN.training) @ v["w"]),
+    "hard one_class_svm": (cn.methods.one_class_svm.hard_margin(LINEAR), "rho", lambda v: X @ v["w"]),
+    "negative_data": (
+        cn.negative_data(LinearFeatures(Y[:, None] * X), Y, 0.3, form="primal"),
+        "rho",
+        lambda v: X @ v["w"],
+    ),
+    "separation_from_mean": (
+        cn.separation_from_mean(BOTH, 0.3, OTHERS, form="primal"),
+        "rho",
+        lambda v: (X - (X - 5.0).mean(axis=0)) @ v["w"],
+    ),
+    "mahalanobis_svm": (cn.mahalanobis_svm(LINEAR, 0.3, FrobeniusBall(0.1)), "rho", lambda v: X @ v["w"]),
+    "metric_primal": (
+        cn.methods.mahalanobis_svm.metric_primal(LINEAR, 0.3, FrobeniusBall(0.1)),
+        "rho",
+        lambda v: X @ v["w"],
+    ),
+    "derived mahalanobis": (
+        cn.methods.mahalanobis_svm.derived_counterpart(LINEAR, 0.3, FrobeniusBall(0.1)),
+        "rho",
+        lambda v: X @ v["w"],
+    ),
+    "kernel_learning": (cn.kernel_learning([GAUSSIAN.gram, LINEAR.gram], 0.3, 1.0), "rho", lambda v: v["s"]),
+}
+
+
+def lower(formulation, name, factor):
+    """The formulation with the variable below a part of its optimum, and with a term that pulls it down."""
+    optimum = formulation.solve().values[name]
+    return (
+        formulation.subject_to(lambda v: v[name] <= factor * optimum).solve(),
+        formulation.plus(lambda v: 0.5 * v[name]).solve(),
+    )
+
+
+@pytest.mark.parametrize("case", SCORES)
+def test_a_half_space_has_the_offset_of_the_solution_and_its_points_are_counted(case):
+    formulation, name, scored = SCORES[case]
+    free = formulation.solve()
+    # The program of a fixed length has an offset of at least one.
+    for solution in lower(formulation, name, 0.9 if case == "derived mahalanobis" else 0.4):
+        rho, scores = solution.values["rho"], scored(solution.values)
+        missed = scores < rho - 1e-6 * np.ptp(scores)
+        shares = WEIGHTS / WEIGHTS.sum() if case == "weights" else np.full(20, 0.05)
+        assert rho < free.values["rho"]
+        shift = 0.0 if case != "separation_from_mean" else (X - 5.0).mean(axis=0) @ solution.values["w"]
+        assert solution.region.offset == pytest.approx(rho + shift, rel=1e-9)
+        assert solution.offset is None
+        assert solution.guarantee.bound == pytest.approx(shares[missed].sum(), abs=1e-9)
+        assert "at most" not in solution.guarantee and "proposition" not in solution.guarantee
+        if "mahalanobis" in case or case == "metric_primal":
+            w = solution.values["w"]
+            distance = rho / np.sqrt(w @ (Moments.estimate(X).covariance + 0.1 * np.eye(2)) @ w)
+            said = float(solution.guarantee.split("at least ")[1].split()[0])
+            assert said <= distance * (1 + 1e-5), "at least so many deviations"
+            assert said >= distance * (1 - 1e-3) or case == "derived mahalanobis"
+
+
+@pytest.mark.parametrize("features", [LINEAR, GAUSSIAN], ids=["linear", "gaussian"])
+def test_a_ball_has_the_radius_of_the_solution(features):
+    for formulation, name, power in (
+        (cn.soft_ball(features, 0.3, form="primal"), "R2", 1),
+        (cn.methods.soft_ball.hard_ball(features), "R", 2),
+    ):
+        low = formulation.solve().values[name]
+        bound = (lambda v: v["R2"] <= 0.3 * low) if power == 1 else (lambda v: v["R"] >= 1.5 * low)  # noqa: B023
+        solution = formulation.subject_to(bound).solve()
+        c, squared = solution.values["c"], solution.values[name] ** power
+        inside = features.squared_norms() - 2 * np.asarray(features.training) @ c + c @ c <= squared * (1 + 1e-6)
+        assert solution.region.squared_radius == pytest.approx(squared, rel=1e-9)
+        assert solution.region.contains(features.training, features.squared_norms()).tolist() == inside.tolist()
+        assert solution.guarantee == f"{20 - inside.sum()} of 20 training points lie outside"
+        assert solution.guarantee.bound == pytest.approx(1 - inside.mean())
+    assert 0 < inside.mean() or power == 2
+
+
+def test_no_farther_plane_is_denied_where_there_is_one():
+    for node in (cn.methods.hard_margin.primal, cn.methods.hard_margin.reflection):
+        formulation = node(LINEAR)
+        solution = formulation.subject_to(lambda v: v["w"][0] <= 0.05).solve()
+        w = solution.values["w"]
+        assert (X @ w >= 1 - 1e-6).all() and solution.region.contains(X).all()
+        said = f"all 20 training points lie beyond a hyperplane at the distance {1 / np.linalg.norm(w):.6g} from"
+        assert solution.guarantee == f"{said} the origin"
+        assert "none that is farther" in formulation.solve().guarantee
+
+
+@pytest.mark.parametrize("t", [0.0, 3.0])
+def test_points_that_can_be_moved_outside_are_no_more_than_said(t):
+    solution = cn.uncertain_points(LINEAR, 0.3, NormBall(2, 0.3)).subject_to(lambda v: v["t"] >= t).solve()
+    w, rho = solution.values["w"], solution.values["rho"]
+    movable = (X @ w - 0.3 * np.linalg.norm(w) < rho - 1e-6).sum()
+    assert solution.region.offset == pytest.approx(rho)
+    said = int(solution.guarantee.removeprefix("at most ").split()[0])
+    assert movable <= said and (t > 0 or movable == said)
+
+
+def test_a_codebook_is_that_of_the_weights_and_is_not_called_smallest():
+    formulation = cn.vector_quantization(X, 1.0)
+    free = formulation.solve()
+    kept = int(np.argmin(free.values["a"]))
+    solution = formulation.subject_to(lambda v: [v["a"][kept] >= 1, cp.sum(v["a"]) >= 12]).solve()
+    assert kept in solution.region.rows
+    assert set(solution.region.rows) == set(np.flatnonzero(solution.values["a"] > 1e-6))
+    near = np.linalg.norm(X[:, None] - solution.region.vectors[None], axis=2).min(axis=1) <= 1.0 + 1e-9
+    assert solution.guarantee.startswith(f"{near.sum()} of 20") and "fewer" not in solution.guarantee
+    assert "fewer" in free.guarantee
+
+
+def deviation(moments, a, radius):
+    return float(np.sqrt(a @ moments.covariance @ a + radius * a @ a))
+
+
+@pytest.mark.parametrize("change", ["subject_to", "plus", "loose"])
+def test_bounds_on_probabilities_hold_for_the_region_that_is_given(change):
+    def made(formulation, name):
+        if change == "plus":
+            return formulation.plus(lambda v: 0.3 * cp.norm1(v[name])).solve()
+        first = formulation.solve().values
+        if change == "loose" and "u" in first:
+            return formulation.subject_to(lambda v: v["u"] >= 2 * np.max(first["u"])).solve()
+        return formulation.subject_to(lambda v: v[name][0] <= 0.5 * first[name][0]).solve()
+
+    ball = FrobeniusBall(0.1)
+    single = made(cn.single_class_mpm(NEAR, 0.6, ball), "a")
+    a, b = single.region.normal, single.region.offset
+    kappa = (a @ NEAR.mean - b) / deviation(NEAR, a, 0.1)
+    assert 1 / (1 + kappa**2) <= single.guarantee.bound * (1 + 1e-6) and single.guarantee.bound == pytest.approx(0.4)
+
+    two = made(cn.two_class_mpm(NEAR, FAR, ball), "a")
+    a, b = two.region.normal, two.region.offset
+    kappas = ((a @ NEAR.mean - b) / deviation(NEAR, a, 0.1), (b - a @ FAR.mean) / deviation(FAR, a, 0.1))
+    assert 1 / (1 + min(kappas) ** 2) <= two.guarantee.bound * (1 + 1e-6)
+
+    for penalty in (None, 0.3):
+        moments = made(cn.moment_classifier(X, FAR, penalty, ball), "w")
+        w, b = moments.region.normal, moments.region.offset
+        kappa = (b - w @ FAR.mean) / deviation(FAR, w, 0.1)
+        assert 1 / (1 + kappa**2) == pytest.approx(moments.guarantee.bound, rel=1e-5)
+        rejected = int((X @ w < b - 1e-6).sum())
+        assert (f"{rejected} of 20" in moments.guarantee) == (rejected > 0)
+
+
+def test_a_mixture_of_classifiers_bounds_from_below_and_a_raised_share_says_nothing():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=400), np.concatenate([rng.normal(size=200), rng.normal(4.0, 1.0, 200)])
+    problem = cn.novelty_proportion(*scores, confidence=0.9).formulation
+    best = problem.solve()
+    held = problem.subject_to(lambda v: v["y"][int(np.argmax(best.values["y"]))] == 0).solve()
+    assert 0 < held.guarantee.bound == pytest.approx(held.objective) and held.guarantee.bound <= best.guarantee.bound
+    arguments = problem.recipe.arguments
+    raised = cn.methods.novelty_proportion.smallest_proportion(**arguments).subject_to(lambda v: v["pi"] >= 0.9).solve()
+    assert raised.objective == pytest.approx(0.9) and raised.guarantee is None and raised.region is None
+
+
+@pytest.mark.parametrize(
+    "formulation",
+    [
+        cn.one_class_svm(LINEAR, 0.3),
+        cn.soft_ball(LINEAR, 0.3),
+        cn.hard_margin(LINEAR, form="dual"),
+        cn.mahalanobis_svm(LINEAR, 0.3, FrobeniusBall(0.1), form="dual"),
+        cn.class_recognisers(LINEAR, Y, 0.3),
+        cn.methods.artificial_negatives.dual(LINEAR, Y, 1.0),
+    ],
+    ids=lambda formulation: formulation.name,
+)
+def test_multipliers_give_no_offset(formulation):
+    solution = (
+        formulation.plus(lambda v: 0.01 * v["alpha"][0] * formulation.objective_unit).solve()
+        if (isinstance(formulation.problem.objective, cp.Minimize))
+        else formulation.subject_to(lambda v: v["alpha"][0] <= 0.01).solve()
+    )
+    assert solution.region is None and solution.guarantee is None and solution.offset is None
+    assert formulation.solve().region is not None
+
+
+def test_errors_of_a_bound_machine_are_counted():
+    formulation = cn.methods.artificial_negatives.primal(LINEAR, Y, 1.0)
+    solution = formulation.subject_to(lambda v: v["w"][0] == 0).solve()
+    wrong = (np.sign(X @ solution.values["w"] - solution.values["b"]) != Y).sum()
+    assert solution.guarantee.startswith(f"{wrong} of 20 points") and solution.guarantee.bound == wrong / 20
+    assert solution.region.offset == solution.values["b"]
+
+
+def test_the_price_of_slacks_is_the_printed_one_beside_a_further_constraint():
+    """Alone the program may pay any price above one for a multiplier's bound; not so where rho or R is held."""
+    nu = 0.01  # nu n = 0.2
+    ball = cn.soft_ball(LINEAR, nu, form="primal")
+    held = ball.subject_to(lambda v: v["R2"] <= 0.5)
+    for value in (nu, 0.02):
+        c, xi = cp.Variable(2), cp.Variable(20, nonneg=True)
+        inside = [cp.sum_squares(x - c) <= 0.5 + slack for x, slack in zip(X, xi, strict=True)]
+        right = 0.5 + cp.Problem(cp.Minimize(cp.sum(xi) / (20 * value)), inside).solve("CLARABEL")
+        assert held.set(outlier_fraction=value).solve().objective == pytest.approx(right, rel=1e-6)
+    S = Moments.estimate(X).covariance
+    for made, quadratic in (
+        (cn.one_class_svm(LINEAR, nu, form="primal"), np.eye(2)),
+        (cn.mahalanobis_svm(LINEAR, nu), S),
+        (cn.methods.mahalanobis_svm.metric_primal(LINEAR, nu), S),
+    ):
+        rho = 3 * made.solve().values["rho"]
+        w, xi = cp.Variable(2), cp.Variable(20, nonneg=True)
+        cost = cp.quad_form(w, quadratic) / 2 + cp.sum(xi) / (20 * nu) - rho
+        right = cp.Problem(cp.Minimize(cost), [X @ w >= rho - xi]).solve("CLARABEL")
+        found = made.subject_to(lambda v: v["rho"] == rho).solve()  # noqa: B023
+        assert found.objective == pytest.approx(right, rel=1e-6)
+
+
+def test_a_program_whose_constants_rest_on_its_optimum_takes_nothing_more():
+    problem = cn.exact_outliers(LINEAR, 1)
+    with pytest.raises(InputError, match="subject_to: the constants M"):
+        problem.subject_to(lambda v: v["w"][0] >= 0.01)
+    with pytest.raises(InputError, match="plus: the constants M"):
+        problem.plus(lambda v: v["w"][0])
+
+
+def test_a_sentence_names_the_radius_of_the_solve():
+    for problem in (
+        cn.single_class_mpm(NEAR, 0.6, FrobeniusBall(0.1)),
+        cn.mahalanobis_svm(LINEAR, 0.3, FrobeniusBall(0.1)),
+    ):
+        assert "radius=0.2" in problem.set(radius=0.2).solve().guarantee
