@@ -26,6 +26,9 @@ FLOOR = 1e-6
 # The length, in deviations, up to which a direction without nominal variance may help a set's worst case.
 LONG = 1e5
 
+# A mean that lies no more deviations off is at the origin, which no direction tells it from.
+NOWHERE = 1e-8
+
 # Columns whose deviations differ by more than this are posed in their own units: principal axes would be those of the
 # largest columns, and what rounding leaves of the others.
 WIDE = 1e4
@@ -53,12 +56,21 @@ class Frame:
         floor = np.where(added > 0, 0.0, 1.0) if wide else np.ones_like(added)
         return cls(posed, axes, 1 / np.sqrt(added + floor * (FLOOR * moments.unit) ** 2))
 
-    def direction(self, name: str = "a") -> Quantity:
-        """The unknown direction as a quantity in the user's axes and units."""
+    def length(self) -> float:
+        """The length in the frame's own axes that brings the nominal mean to one, below that of every direction sought.
+
+        Where a mean lies a thousand deviations off, the direction and its deviation are of the size of 1e-3, and a
+        solver's tolerances, which are absolute, leave few digits of them.
+        """
+        found = float(np.linalg.norm(self.scales * self.moments.mean))
+        return 1.0 / found if found > NOWHERE else 1.0
+
+    def direction(self, unit: float = 1.0, name: str = "a") -> Quantity:
+        """The unknown direction as a quantity in the user's axes and units; ``unit`` is its length."""
         y = cp.Variable(self.scales.size, name=name)
         axes = np.diag(self.scales) if self.axes is None else self.axes * self.scales
         inverse = np.diag(1 / self.scales) if self.axes is None else (self.axes / self.scales).T
-        return Quantity(y, axes=axes, inverse=inverse)
+        return Quantity(y, unit, axes, inverse)
 
     def bounds(self, direction: Quantity) -> list[Any]:
         """What keeps a direction finite that neither nominal mean nor covariance see, in axes that are not theirs.
@@ -67,7 +79,7 @@ class Frame:
         length. A set that sees it keeps it far shorter than this.
         """
         unseen = self._unseen()
-        return [cp.norm(unseen @ direction.variable) <= LONG] if unseen.size else []
+        return [cp.norm(unseen @ direction.variable) <= LONG / direction.unit] if unseen.size else []
 
     def seen(self, a: Array) -> Array:
         """A direction without the part that neither nominal mean nor covariance see."""
@@ -82,7 +94,7 @@ class Frame:
         return np.asarray(np.linalg.svd(self.moments.factor * self.scales, full_matrices=True)[2][rank:])
 
     def posed(self, direction: Quantity) -> cp.Expression:
-        """The direction in the frame's own axes, as the sets see it."""
+        """The direction in the frame's own axes and over its unit, as the sets see it."""
         return cp.multiply(self.scales, direction.variable)
 
 

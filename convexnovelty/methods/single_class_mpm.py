@@ -253,13 +253,13 @@ def _program(
     frame = Frame.of(moments, rotate=recipe.rotation_invariant, spread=_least_added(spread, moments))
     robust = recipe.tunable().centred(frame.moments)
 
-    a = frame.direction()
+    a = frame.direction(unit := frame.length())
     u = cp.Variable(name="u")
     deviation = worst_deviation(robust, frame.posed(a), route=route)
     loss = worst_loss(robust, -frame.posed(a), kappa, route=route)
     constraints = [
         deviation.value <= u,
-        loss.value + 1 <= 0,
+        unit * loss.value + 1 <= 0,
         *deviation.constraints,
         *loss.constraints,
         *frame.bounds(a),
@@ -283,7 +283,8 @@ def _program(
 
     return Formulation(
         cp.Problem(cp.Minimize(u), constraints),
-        {"a": a, "u": u},
+        {"a": a, "u": Quantity(u, unit)},
+        objective_unit=unit,
         read=read,
         composed=read,  # the chance constraint holds at every feasible point
         tunables={"confidence": alpha, **robust.tunables()},

@@ -9,11 +9,13 @@ import numpy as np
 from scipy.optimize import brentq
 
 from convexnovelty._lazy import cp
-from convexnovelty.uncertainty.base import Counterpart, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.base import Counterpart, MomentSet, UncertaintySet
 from convexnovelty.uncertainty.tools import direction, random_symmetric, range_norm, stein_divergence, stein_root
 from convexnovelty.validation import Array
 
 __all__ = ["KLBall"]
+
+SERIES = 1e-4  # stretch up to which x - ln(1 + x) is summed, to the relative size of its cube
 
 
 class KLBall(MomentSet):
@@ -56,52 +58,47 @@ class KLBall(MomentSet):
         return [S == F.T @ X @ F, m == self.center_mean + F.T @ v, divergence]
 
     def worst_loss(self, a: cp.Expression, kappa: Any) -> Counterpart:
-        """The nominal value and the plane's support at (1, kappa), scaled by the nominal deviation."""
-        from convexnovelty.uncertainty.derived import derived_support
+        """The nominal value and the number h(kappa) of nominal deviations.
 
-        level = cp.Variable(nonneg=True)
-        plane: Any = _Plane(self.radius).centred(np.zeros(2))
-        if self._tuner is not None:
-            plane = plane.tunable()
-            self.watch("radius", lambda changed: plane.retune("radius", changed.radius))
-        bound = derived_support(plane, cp.hstack([level, kappa * level]))
-        constraints = [cp.norm(self.factor @ a) <= level, *bound.constraints]
-        return Counterpart(self.center_mean @ a + bound.value, constraints)
+        The number is computed: as a cone for a solver, w^2 - 1 - 2 ln w takes what a small divergence buys from sums of
+        ones, and below 1e-8 nothing of it is left.
+        """
+        deviation = cp.norm(self.factor @ a)
+        if not isinstance(kappa, cp.Expression):
+            return Counterpart(
+                self.center_mean @ a + self.tuned("radius", lambda rho: _support(rho, float(kappa))) * deviation, []
+            )
+        radius = [self.radius]
+
+        def follow(changed: UncertaintySet) -> None:
+            radius[0] = changed.radius
+
+        self.watch("radius", follow)
+        # It hangs on two numbers that change by themselves: no product of parameters says it.
+        number = cp.CallbackParam(
+            lambda: None if kappa.value is None else _support(radius[0], float(kappa.value)), nonneg=True, name="h"
+        )
+        return Counterpart(self.center_mean @ a + number * deviation, [])
 
     def worst_deviation(self, a: cp.Expression) -> cp.Expression:
         """The nominal deviation, stretched."""
         return self.tuned("radius", stein_root) * cp.norm(self.factor @ a)
-
-    def _parts(self, kappa: float) -> tuple[float, float]:
-        """The worst shift and stretch, in nominal deviations, from the optimality conditions in the plane."""
-        if self.radius == 0:
-            return 0.0, 1.0
-
-        def at(multiplier: float) -> tuple[float, float]:
-            return 0.5 / multiplier, (kappa + math.sqrt(kappa**2 + 16 * multiplier**2)) / (4 * multiplier)
-
-        def excess(logarithm: float) -> float:
-            d, w = at(math.exp(logarithm))
-            return (w - 1.0) ** 2 + 2.0 * (w - 1.0 - math.log1p(w - 1.0)) + d**2 - 2.0 * self.radius
-
-        return at(math.exp(brentq(excess, -60.0, 60.0, xtol=1e-15, rtol=1e-14)))
 
     def worst_member(self, a: Array, kappa: float) -> tuple[Array, Array]:
         """The nominal law moved and stretched along one axis."""
         F = np.asarray(self.factor)
         if F.shape[0] == 0:
             return np.array(self.center_mean), np.array(self.center_covariance)
-        shift, stretch = self._parts(kappa)
+        shift, more = _parts(self.radius, kappa)
         v = F.T @ direction(F @ a)
-        return self.center_mean + shift * v, self.center_covariance + (stretch**2 - 1.0) * np.outer(v, v)
+        return self.center_mean + shift * v, self.center_covariance + more * (2.0 + more) * np.outer(v, v)
 
     def ellipsoidal(self, kappa: Any) -> tuple[Any, Array] | None:
         """The plane's multiple of the nominal deviation, written with the largest covariance."""
         if isinstance(kappa, cp.Expression):
             return None
-        shift, stretch = self._parts(kappa)
         largest = stein_root(self.radius)
-        return (shift + kappa * stretch) / largest, largest**2 * self.center_covariance
+        return _support(self.radius, kappa) / largest, largest**2 * self.center_covariance
 
     def sample(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """A random law, drawn towards the nominal one until the divergence is small enough."""
@@ -124,11 +121,25 @@ class KLBall(MomentSet):
         return stein_divergence(F, S) + 0.5 * range_norm(F, m - self.center_mean) ** 2
 
 
-class _Plane(PointSet):
-    """Shift and stretch that a divergence pays for."""
+def _parts(radius: float, kappa: float) -> tuple[float, float]:
+    """The worst shift, and the worst stretch less one, in nominal deviations, from the optimality conditions in the plane."""
+    if radius == 0:
+        return 0.0, 0.0
 
-    def membership(self, u: cp.Expression) -> list[Any]:
-        """The divergence along one axis."""
-        if self.radius == 0:
-            return [u == np.array([0.0, 1.0])]
-        return [cp.square(u[1]) - 2.0 * cp.log(u[1]) + cp.square(u[0]) <= 2.0 * self.radius + 1.0]
+    def at(multiplier: float) -> tuple[float, float]:
+        root = math.hypot(kappa, 4 * multiplier)
+        return 0.5 / multiplier, (kappa + kappa**2 / (root + 4 * multiplier)) / (4 * multiplier)
+
+    def excess(logarithm: float) -> float:
+        d, x = at(math.exp(logarithm))
+        # Near one the logarithm is a difference of what is nearly equal.
+        curved = x - math.log1p(x) if x > SERIES else x**2 * (0.5 - x / 3 + x**2 / 4)
+        return x**2 + 2.0 * curved + d**2 - 2.0 * radius
+
+    return at(math.exp(brentq(excess, -60.0, 60.0, xtol=1e-15, rtol=1e-14)))
+
+
+def _support(radius: float, kappa: float) -> float:
+    """The number h(kappa) of nominal deviations."""
+    shift, more = _parts(radius, kappa)
+    return shift + kappa * (1.0 + more)

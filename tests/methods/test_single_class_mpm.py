@@ -406,3 +406,15 @@ def test_a_mean_in_the_range_of_a_singular_covariance():
     found = single_class_mpm(moments, 0.8).solve()
     assert found.objective == pytest.approx(1 / (np.sqrt(10) - 2), rel=1e-8)
     assert np.abs(found.region.normal).max() < 1.0
+
+
+@pytest.mark.parametrize("radius", [1e-5, 1e-6, 1e-8])
+def test_a_mean_many_deviations_off_is_posed_in_its_own_length(radius):
+    """Features of a kernel lie thousands of deviations off: the deviation sought is 1e-3, which took a solver's digits."""
+    X = np.random.default_rng(1).normal(size=(25, 2))
+    features = cn.KernelFeatures(X, cn.kernels.gaussian(gamma="scale"))
+    moments = Moments.estimate(features.training)
+    solution = single_class_mpm(moments, 0.6, FrobeniusBall(radius)).solve("CLARABEL")
+    expected = closed_form(moments, 0.6, FrobeniusBall(radius))
+    assert solution.objective == pytest.approx(expected.objective, rel=1e-7)
+    assert len(solution.attempts) == 1

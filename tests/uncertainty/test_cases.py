@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -253,3 +255,41 @@ def test_a_divergence_of_zero_leaves_the_nominal_law_to_the_last_digits():
     mean, covariance = sets.KLBall(0.0).centred(nominal).worst_member(np.array([1.0, -2.0, 0.5]), 1.5)
     assert mean == pytest.approx(nominal.mean, rel=1e-14)
     assert covariance == pytest.approx(nominal.covariance, rel=1e-14)
+
+
+@pytest.mark.parametrize("radius", [1e-12, 1e-9, 1e-8, 1e-4, 0.1, 3.0])
+@pytest.mark.parametrize("kappa", [0.0, 1e-3, 1.5, 40.0])
+def test_what_a_small_divergence_buys_is_right_beside_itself(radius, kappa):
+    """In fifty digits: the whole divergence is spent, and neither shift nor stretch is the better buy at the margin."""
+    nominal = laws.moments(3)
+    ball, a = sets.KLBall(radius).centred(nominal), np.array([1.0, -2.0, 0.5])
+    deviation = np.sqrt(a @ nominal.covariance @ a)
+    loss = sets.evaluate_loss(ball, a, kappa)
+    with localcontext() as context:
+        context.prec = 50
+        rho, k = Decimal(radius), Decimal(kappa)
+        bought = Decimal((loss - nominal.mean @ a) / deviation) - k
+
+        def gain(x):
+            """What stretching by x buys when the rest of the divergence is spent on the shift."""
+            left = 2 * rho - ((1 + x) ** 2 - 1 - 2 * (1 + x).ln())
+            return left.sqrt() + k * x if left >= 0 else Decimal(-1)
+
+        low, high = Decimal(0), rho.sqrt() + (2 * rho).sqrt()
+        for _ in range(150):  # gain is concave in x
+            one, two = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (one, high) if gain(one) < gain(two) else (low, two)
+        # The nominal part is as large as 1e6 of it, and leaves the loss so many digits fewer.
+        assert float(bought / gain(low) - 1) == pytest.approx(0.0, abs=1e-9 + 1e-14 * (kappa + 10) / np.sqrt(radius))
+    mean, covariance = ball.worst_member(a, kappa)
+    assert mean @ a + kappa * np.sqrt(a @ covariance @ a) == pytest.approx(loss, rel=1e-13)
+
+
+@pytest.mark.parametrize("radius", [1e-12, 1e-9, 1e-8])
+def test_a_program_over_a_small_divergence_is_solved_as_the_one_that_is_retuned(radius):
+    nominal = laws.moments(3)
+    found = cn.single_class_mpm(nominal, 0.5, sets.KLBall(radius)).solve()
+    walked = cn.single_class_mpm(nominal, 0.5, sets.KLBall(0.01)).set(radius=radius).solve()
+    closed = cn.methods.single_class_mpm.closed_form(nominal, 0.5, sets.KLBall(radius))
+    assert found.objective == pytest.approx(closed.objective, rel=1e-9)
+    assert walked.objective == pytest.approx(closed.objective, rel=1e-9)
