@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, localcontext
 
 import cvxpy as cp
@@ -13,6 +14,7 @@ import convexnovelty as cn
 from convexnovelty import uncertainty as sets
 from convexnovelty.errors import EmptySetError, InputError, UnboundedSetError
 from convexnovelty.moments import Moments
+from convexnovelty.uncertainty import tools
 
 
 class NearIdentity(sets.CovarianceSet):
@@ -293,3 +295,25 @@ def test_a_program_over_a_small_divergence_is_solved_as_the_one_that_is_retuned(
     closed = cn.methods.single_class_mpm.closed_form(nominal, 0.5, sets.KLBall(radius))
     assert found.objective == pytest.approx(closed.objective, rel=1e-9)
     assert walked.objective == pytest.approx(closed.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_a_vector_outside_of_the_range_has_no_length_in_it(unit):
+    """Of w with 2 w_1 = v_1 and 0 = v_2: a half of v_1, and none where v_2 is not zero, in any unit."""
+    rows = np.array([[2.0, 0.0]])
+    assert tools.range_norm(rows, unit * np.array([3.0, 0.0])) == pytest.approx(1.5 * unit)
+    assert tools.range_norm(rows, unit * np.array([3.0, 1e-10])) == pytest.approx(1.5 * unit)
+    for outside in ([0.0, 1.0], [3.0, 1e-3]):
+        assert tools.range_norm(rows, unit * np.array(outside)) == math.inf
+    assert tools.range_norm(np.zeros((0, 2)), np.zeros(2)) == 0.0
+
+
+def test_rows_and_columns_are_vectors_and_matrices_are_none():
+    x = cp.Variable((3, 1))
+    for given in (x, x.T, cp.Variable(3), [1.0, 2.0, 3.0]):
+        assert tools.as_expression(given).shape == (3,)
+    x.value = np.array([[1.0], [2.0], [3.0]])
+    assert tools.as_expression(x).value.tolist() == tools.as_expression(x.T).value.tolist() == [1.0, 2.0, 3.0]
+    for wrong in (cp.Variable((2, 2)), cp.Variable((2, 3)), cp.Variable()):
+        with pytest.raises(InputError, match="give a vector"):
+            tools.as_expression(wrong)
