@@ -496,3 +496,19 @@ def test_a_planted_fault_turns_the_checker_red(monkeypatch, fault):
     name = "digits, gaussian kernel" if fault == "kernel" else "two blobs, the paper's set"
     instance = next(i for i in module.METHOD.instances() if i.name == name)
     assert not cn.check(instance).passed
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
+def test_the_expansion_in_the_sample_asks_for_the_samples_own_means(unit):
+    """A mean that is off by a thousandth of the points is not theirs, in any unit; what rounding leaves of one is."""
+    points = unit * np.random.default_rng(3).standard_normal((12, 2))
+    features = cn.LinearFeatures(points)
+    x, y = cn.Moments.estimate(points[:6]), cn.Moments.estimate(points[6:])
+    assert module._not_expanded(features, 6, x, y, sets.FrobeniusBall(0.1 * unit**2)) is None
+    for shift, told in ((1e-3, True), (1e-14, False)):
+        for pair in (
+            (cn.Moments(x.mean + shift * unit, x.covariance), y),
+            (x, cn.Moments(y.mean + shift * unit, y.covariance)),
+        ):
+            found = module._not_expanded(features, 6, *pair, sets.FrobeniusBall(0.1 * unit**2))
+            assert ("not the sample's own" in (found or "")) is told
