@@ -506,9 +506,7 @@ def test_the_expansion_in_the_sample_asks_for_the_samples_own_means(unit):
     x, y = cn.Moments.estimate(points[:6]), cn.Moments.estimate(points[6:])
     assert module._not_expanded(features, 6, x, y, sets.FrobeniusBall(0.1 * unit**2)) is None
     for shift, told in ((1e-3, True), (1e-14, False)):
-        for pair in (
-            (cn.Moments(x.mean + shift * unit, x.covariance), y),
-            (x, cn.Moments(y.mean + shift * unit, y.covariance)),
-        ):
+        first, second = (cn.Moments.estimate(part + shift * unit) for part in (points[:6], points[6:]))
+        for pair in ((first, y), (x, second)):
             found = module._not_expanded(features, 6, *pair, sets.FrobeniusBall(0.1 * unit**2))
             assert ("not the sample's own" in (found or "")) is told
