@@ -377,3 +377,10 @@ def test_a_distance_of_both_moments_has_half_of_the_error_for_each():
     mean, frobenius = sets.concentration_radii(R, 500, 0.95)
     found = sets.calibrate(sets.GelbrichBall(), X, 0.9, law="concentration", support_radius=R)
     assert found.radius == pytest.approx(math.sqrt(mean**2 + math.sqrt(p) * frobenius), rel=1e-12)
+
+
+def test_concentration_radii_are_those_of_the_printed_inequalities():
+    """R = 2, n = 400, confidence 0.9: 2/20 (2 + sqrt(2 ln 10)) for the mean and 8/20 (2 + sqrt(2 ln 20)) for the covariance."""
+    mean, covariance = sets.concentration_radii(2.0, 400, 0.9)
+    assert mean == pytest.approx(0.1 * (2 + np.sqrt(2 * np.log(10))), rel=1e-12)
+    assert covariance == pytest.approx(0.4 * (2 + np.sqrt(2 * np.log(20))), rel=1e-12)
