@@ -28,7 +28,7 @@ def test_the_page_is_made_of_the_stored_outcomes() -> None:
 
 
 def test_every_survivor_is_explained_and_nothing_else() -> None:
-    alive = {mutant["name"] for mutant in REPORT["mutants"] if mutant["outcome"] == "survived"}
+    alive = {mutant["name"] for mutant in [*REPORT["mutants"], *REPORT["lasting"]] if mutant["outcome"] == "survived"}
     assert alive == REMARKS.keys()
     assert {remark["kind"] for remark in REMARKS.values()} <= page.KINDS.keys()
     assert all(len(remark["why"].split()) >= 5 for remark in REMARKS.values())
@@ -39,7 +39,9 @@ def test_every_folder_is_sampled_and_no_name_stands_twice() -> None:
     assert len(set(names)) == len(names)
     for folder, size in REPORT["population"].items():
         sampled = [mutant for mutant in REPORT["mutants"] if mutant["folder"] == folder]
-        assert 25 <= len(sampled) <= size
+        assert 10 <= len(sampled) <= size
+    for sample in REPORT["earlier"]:
+        assert sample["seed"] != REPORT["seed"] and sample["commit"] and sample["rates"]
 
 
 def test_interval_of_a_rate_is_wilsons() -> None:
