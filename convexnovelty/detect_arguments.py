@@ -35,7 +35,7 @@ def add_arguments(detect: argparse.ArgumentParser) -> None:
         help="set the threshold on held-out rows of TRAIN, so that at most this share of ordinary rows is called novel",
     )
     learning.add_argument("--no-units", action="store_true", help="do not divide columns by their standard deviation")
-    learning.add_argument("--seed", type=int, metavar="N", default=0, help="of random splits (default: 0)")
+    learning.add_argument("--seed", type=int, metavar="N", help="of random splits (default: 0)")
     reading = detect.add_argument_group("reading")
     reading.add_argument("--missing", choices=["error", "drop", "mean"], default="error", help="gaps (default: error)")
     reading.add_argument("--index", metavar="COLUMN", help="the column that names the rows; none for no such column")
@@ -67,7 +67,7 @@ def request_of(arguments: argparse.Namespace) -> Request:
         arguments.rank,
         arguments.calibrate,
         not arguments.no_units,
-        arguments.seed,
+        default.seed if arguments.seed is None else arguments.seed,
     )
 
 
@@ -95,10 +95,11 @@ def check(arguments: argparse.Namespace, files: list[Path]) -> None:
     from convexnovelty.validation import integer, positive
 
     integer(arguments.top, "--top", 0)
-    integer(arguments.seed, "--seed", 0)
-    if arguments.seed >= 2**32:
+    if arguments.seed is not None and integer(arguments.seed, "--seed", 0) >= 2**32:
         raise InputError(f"--seed: {arguments.seed} was found; give a whole number below 2^32")
     positive(arguments.max_mb, "--max-mb")
+    if arguments.array is not None and not any(file.suffix.lower() == ".npz" for file in files):
+        raise InputError(f"--array: no .npz file is read, of which {arguments.array!r} could be an array; leave it out")
     for flag, endings in (("out", RECORDS), ("plot", PICTURES), ("save", None)):
         name = getattr(arguments, flag)
         if not name:
@@ -117,8 +118,9 @@ def check(arguments: argparse.Namespace, files: list[Path]) -> None:
         raise InputError("--out, --plot, --save: one name was found twice; give each its own")
     if arguments.plot:
         needed("matplotlib", "plot")
-    learning = ("method", "confidence", "outlier_fraction", "kernel", "rank", "calibrate", "save")
+    learning = ("method", "confidence", "outlier_fraction", "kernel", "rank", "calibrate", "seed", "save")
     given = [f"--{flag.replace('_', '-')}" for flag in learning if getattr(arguments, flag) is not None]
+    given += ["--no-units"] * arguments.no_units
     if arguments.model and given:
         raise InputError(f"{', '.join(given)}: the model of --model is learnt already; leave it out, or learn anew")
 

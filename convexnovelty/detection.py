@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convexnovelty import persistence
 from convexnovelty.errors import InputError
@@ -25,7 +26,7 @@ from convexnovelty.kernel_choice import chosen_kernel
 from convexnovelty.tables import Table, listed
 from convexnovelty.validation import Array
 
-__all__ = ["Model", "Request", "learn", "load_model", "methods", "save_model"]
+__all__ = ["Model", "Request", "held_out", "learn", "load_model", "methods", "save_model"]
 
 LARGE = 2000  # rows above which a method that factors the Gram matrix gets a cut basis
 CUT = 500
@@ -119,6 +120,24 @@ def methods() -> dict[str, type[Any]]:
     }
 
 
+def _method(request: Request) -> tuple[str, type[Any]]:
+    name, kinds = request.method.lower().replace("_", "-"), methods()
+    if name not in kinds:
+        raise InputError(f"--method: {request.method!r} was found; give one of {', '.join(kinds)}")
+    return name, kinds[name]
+
+
+def held_out(request: Request, n: int) -> NDArray[np.bool_]:
+    """Which of n rows set the threshold and nothing else, of shape (n,): none without a rate of false alarms.
+
+    Raises InputError as :func:`learn` does for the method and its options, and where n is too small for the rate.
+    """
+    name, kind = _method(request)
+    if n < 2:
+        return np.zeros(n, dtype=bool)
+    return np.asarray(kind(**_options(name, kind, request, n))._held_out(n))
+
+
 def learn(
     table: Table,
     request: Request,
@@ -136,27 +155,23 @@ def learn(
     from convexnovelty.novelty_scores import column_units, constant_columns
 
     say = progress or (lambda text: None)
-    values, kinds = table.values, methods()
-    name = request.method.lower().replace("_", "-")
-    if name not in kinds:
-        raise InputError(f"--method: {request.method!r} was found; give one of {', '.join(kinds)}")
+    values = table.values
+    name, kind = _method(request)
     if len(values) < 2:
         raise InputError(
             f"{table.file}: {len(values)} row was found; learning needs at least 2, and is better with 100"
         )
-    options = _options(name, kinds[name], request, len(values))
-    held = np.zeros(len(values), dtype=bool)
-    if options.get("false_alarm_rate") is not None:
-        held = kinds[name](**options)._held_out(len(values))
+    options = _options(name, kind, request, len(values))
+    held = held_out(request, len(values))
     # Units and kernel are chosen without the rows that set the threshold: a bound on false alarms rests on that.
     scaler = _scaler(table, values[~held], request.units)
     kernel, why = chosen_kernel(
-        kinds[name], name, options, request.kernel, request.seed, values[~held] / scaler.scale_, say, executor
+        kind, name, options, request.kernel, request.seed, values[~held] / scaler.scale_, say, executor
     )
     if kernel:
         options["kernel"] = kernel
     scaler.with_mean = kernel != "linear"
-    pipeline = Pipeline([("units", scaler), ("detector", kinds[name](**options))])
+    pipeline = Pipeline([("units", scaler), ("detector", kind(**options))])
     rows = scaler.transform(values)
     say(f"learning from {len(rows)} rows by {name}")
     detector = pipeline.steps[1][1].fit(rows)

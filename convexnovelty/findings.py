@@ -15,14 +15,14 @@ import numpy as np
 
 from convexnovelty import persistence
 from convexnovelty.detect_arguments import check, reading_of, request_of
-from convexnovelty.detection import Model, learn, load_model, save_model
+from convexnovelty.detection import Model, held_out, learn, load_model, save_model
 from convexnovelty.errors import InputError
 from convexnovelty.explanation import drivers, legend
 from convexnovelty.pieces import Piece, Whole, pieces
 from convexnovelty.tables import FileLayout, Table, filled, listed, matched, needed, printable, read_table
 from convexnovelty.validation import Array
 
-__all__ = ["Counts", "Findings", "count_of", "rows_read", "run"]
+__all__ = ["Counts", "Findings", "count_of", "gaps_filled", "rows_read", "run", "sets_apart"]
 
 USEFUL = 0.2  # a bound above which a reader is told of a smaller one
 LONGEST = 2000  # characters of a line; text of a model file is shown without what would steer a terminal
@@ -217,9 +217,8 @@ def run(arguments: argparse.Namespace, progress: Callable[[str], None] | None = 
         matched(first.table, names, learnt)
     except Whole:
         return _whole(arguments, files[-1], reading, tables, model, remarks, say)
-    means = _means(tables[0].values) if model is None else model.means
     if model is None:
-        complete = _complete(tables[0], arguments.missing, None, remarks)[0]
+        complete, means, _ = _learnable(tables[0], arguments, remarks)
         tables[0] = tables[0].taken(slice(0, 0))  # the rows are not needed beside a large table
         model = learn(complete, request_of(arguments), means=means, progress=say)
         del complete
@@ -278,10 +277,12 @@ def _whole(
     new = _read(file, reading, remarks, say)
     _all_ignored(arguments.ignore, [*tables, new])
     new = matched(new, *((tables[0].names, tables[0].file) if model is None else (model.names, model.learnt)))
-    means = _means(tables[0].values) if model is None else model.means
-    complete = new if model is not None else _complete(tables[0], arguments.missing, None, trained)[0]
+    if model is None:
+        complete, means, held = _learnable(tables[0], arguments, trained)
+    else:
+        complete, means, held = new, model.means, sets_apart(model)
     remarks += trained
-    judged, kept = _complete(new, arguments.missing, means, remarks)
+    judged, kept = _complete(new, arguments.missing, means, remarks, held)
     if model is None:
         model = learn(complete, request_of(arguments), means=means, progress=say)
     say(f"judging {len(judged.values)} rows")
@@ -326,13 +327,53 @@ def _means(values: Array) -> Array:
     return np.asarray(np.nansum(values, axis=0) / counts)
 
 
-def _complete(table: Table, missing: str, means: Array | None, remarks: list[tuple[str, str]]) -> tuple[Table, Any]:
+def _learnable(
+    table: Table, arguments: argparse.Namespace, remarks: list[tuple[str, str]]
+) -> tuple[Table, Array, bool]:
+    """The training table without gaps, the means that fill gaps of new rows, and whether rows are held out.
+
+    They are means of the rows that are learnt from alone. A held-out row whose own value is part of what fills a gap is
+    no longer exchangeable with a new row, and on that the bound on false alarms rests.
+    """
+    request, gaps, missing = request_of(arguments), np.isnan(table.values), arguments.missing
+    rows = ~gaps.any(axis=1) if missing == "drop" else np.ones(len(gaps), dtype=bool)
+    apart = np.zeros(len(gaps), dtype=bool)
+    if missing != "error" or not gaps.any():
+        apart[rows] = held_out(request, int(rows.sum()))
+    everywhere = gaps.all(axis=0)
+    empty = gaps[~apart].all(axis=0) & ~everywhere
+    if missing == "mean" and empty.any():
+        name = table.names[int(np.flatnonzero(empty)[0])]
+        raise InputError(
+            f"{table.file}: column {name!r} has no value in the rows that are not held out to set the threshold, and "
+            f"so no mean; leave it out (--ignore {name!r}), or give another --seed"
+        )
+    means, held = _means(table.values[~apart]), bool(apart.any())
+    fill = means if held and not everywhere.any() else None  # a column without any value is refused there
+    return _complete(table, missing, fill, remarks, held)[0], means, held
+
+
+def sets_apart(model: Model) -> bool:
+    """Whether some training rows only set the threshold of a model."""
+    taken = model.detector.get_params()
+    return any(taken.get(rate) is not None for rate in ("false_alarm_rate", "false_positive_rate"))
+
+
+def gaps_filled(file: str, gaps: int, held: bool) -> tuple[str, str]:
+    """What is said of gaps that were filled."""
+    which = " that are not held out" if held else ""
+    return "missing", f"{file}: {count_of(gaps, 'gap')} filled with means of the training rows{which}"
+
+
+def _complete(
+    table: Table, missing: str, means: Array | None, remarks: list[tuple[str, str]], held: bool
+) -> tuple[Table, Any]:
     gaps = int(np.isnan(table.values).sum())
     complete, kept = filled(table, missing, means)
     if gaps and missing == "drop":
         remarks.append(("missing", f"{table.file}: {count_of(int((~kept).sum()), 'row')} with gaps left out"))
     elif gaps:
-        remarks.append(("missing", f"{table.file}: {count_of(gaps, 'gap')} filled with means of the training rows"))
+        remarks.append(gaps_filled(table.file, gaps, held))
     return complete, kept
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from convexnovelty.detection import Model
 from convexnovelty.errors import InputError
-from convexnovelty.findings import Counts, Findings, count_of, rows_read
+from convexnovelty.findings import Counts, Findings, count_of, gaps_filled, rows_read, sets_apart
 from convexnovelty.pieces import Piece
 from convexnovelty.tables import Table, gap_found, matched, needed
 from convexnovelty.validation import Array
@@ -140,9 +140,7 @@ def _findings(tally: _Tally, shell: Table, missing: str) -> tuple[Findings, list
     if tally.gaps and missing == "drop":
         remarks.append(("missing", f"{shell.file}: {count_of(tally.gap_rows, 'row')} with gaps left out"))
     elif tally.gaps:
-        remarks.append(
-            ("missing", f"{shell.file}: {count_of(tally.gaps, 'gap')} filled with means of the training rows")
-        )
+        remarks.append(gaps_filled(shell.file, tally.gaps, sets_apart(tally.model)))
     table, scores = tally.best or (shell, np.zeros(0))
     counts = Counts(tally.judged, tally.novel, tally.tied)
     drawn = None if tally.scores is None else np.concatenate(tally.scores)

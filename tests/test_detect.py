@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer
 
 from convexnovelty import estimators, persistence
 from convexnovelty.cli import main
-from convexnovelty.detection import load_model, methods
+from convexnovelty.detection import Request, held_out, load_model, methods
 from convexnovelty.estimators import OneClassSVM, SingleClassMPM
 from convexnovelty.explanation import drivers
 from convexnovelty.novelty_scores import column_units, constant_columns
@@ -204,6 +204,54 @@ def test_calibration_keeps_its_rate_on_rows_never_seen(tmp_path: Path, capsys: A
     assert np.mean(alarms) <= 0.081 + 3 * np.std(alarms) / np.sqrt(len(alarms))  # 0.081 = 3/37, what 36 rows can keep
 
 
+@pytest.mark.parametrize("method", ["one-class-svm", "semi-supervised-detector"])
+def test_rows_that_set_the_threshold_fill_no_gaps(
+    method: str, tmp_path: Path, capsys: Any, rng: np.random.Generator
+) -> None:
+    """A held-out row that moves far away moves no score but its own; a row that is learnt from does."""
+    train = pd.DataFrame(rng.normal(size=(40, 3)) + 5, columns=list("abc"))
+    train.iloc[::4, 1] = train.iloc[1::4, 2] = np.nan
+    new = pd.DataFrame([[5.0, np.nan, 5.0], [4.0, 5.0, np.nan], [6.0, 4.0, 5.0]], columns=list("abc"))
+    new.to_csv(tmp_path / "n.csv", index=False)
+    held = held_out(Request(method, calibrate=0.2, seed=3), 40)
+    kernel = ["--kernel", "linear"] if method == "one-class-svm" else []
+
+    def scores(row: int | None) -> tuple[Any, Any]:
+        moved = train.copy()
+        if row is not None:
+            moved.iloc[row, :] = [9.0, 9.5, 9.25]
+        moved.to_csv(tmp_path / "t.csv", index=False)
+        paths = [str(tmp_path / name) for name in ("t.csv", "n.csv", "s.csv", "m.npz")]
+        options = ("--method", method, "--calibrate", "0.2", "--seed", "3", *kernel, "--missing", "mean", "--force")
+        said = detect(capsys, *paths[:2], *options, "--out", paths[2], "--save", paths[3])
+        assert "n.csv: 2 gaps filled with means of the training rows that are not held out" in said
+        model = load_model(paths[3])
+        # What the scores would be at any threshold, and the means that are kept for tomorrow's rows.
+        return np.diff(pd.read_csv(paths[2]).score), model.means
+
+    differences, means = scores(None)
+    np.testing.assert_allclose(means, train[~held].mean())
+    for row in np.flatnonzero(held)[:3]:
+        found = scores(int(row))
+        np.testing.assert_array_equal(found[1], means)
+        np.testing.assert_allclose(found[0], differences, rtol=1e-9, atol=1e-12)
+    found = scores(int(np.flatnonzero(~held)[0]))
+    assert (found[1] != means).all() and not np.allclose(found[0], differences, rtol=1e-3)
+
+
+def test_a_column_without_values_where_it_is_learnt_from_is_refused(tmp_path: Path, capsys: Any) -> None:
+    train = pd.DataFrame(np.arange(80.0).reshape(40, 2) % 7, columns=["a", "b"])
+    train.loc[~held_out(Request("one-class-svm", calibrate=0.2), 40), "b"] = np.nan
+    paths = str(tmp_path / "t.csv"), str(tmp_path / "n.csv")
+    train.to_csv(paths[0], index=False)
+    (tmp_path / "n.csv").write_text("a,b\n1,2\n")
+    options = ("--method", "one-class-svm", "--missing", "mean")
+    assert "column 'b' has no value in the rows that are not held out" in refused(
+        capsys, *paths, *options, "--calibrate", "0.2"
+    )
+    assert "gaps filled with means of the training rows\n" in detect(capsys, *paths, *options)
+
+
 # Files that are written.
 
 
@@ -304,6 +352,9 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
         ("new.csv", "--model", "m.npz", "--method", "x"),
         "--method: the model of --model is learnt",
     ),
+    "a model and units": (("new.csv", "--model", "m.npz", "--no-units"), "--no-units: the model of --model is learnt"),
+    "a model and a seed": (("new.csv", "--model", "m.npz", "--seed", "0"), "--seed: the model of --model is learnt"),
+    "an array of no file": (("train.csv", "new.csv", "--array", "X"), "--array: no .npz file is read"),
     "a model and two files": (("train.csv", "new.csv", "--model", "m.npz"), "give NEW alone"),
     "a separator of two characters": (
         ("train.csv", "new.csv", "--separator", "::"),

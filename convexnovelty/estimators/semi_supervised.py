@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from convexnovelty.errors import InputError
 from convexnovelty.estimators.base import validated
 from convexnovelty.methods import semi_supervised
-from convexnovelty.novelty_scores import LowDensity, as_novelty_score
-from convexnovelty.validation import Array
+from convexnovelty.novelty_scores import LowDensity, as_novelty_score, split
+from convexnovelty.validation import Array, generator
 
 __all__ = ["SemiSupervisedDetector"]
 
@@ -86,6 +86,12 @@ class SemiSupervisedDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.offset_ = detector.region.level
         self.guarantee_, self.certificate_ = detector.guarantee, None
         return self
+
+    def _held_out(self, n: int) -> Any:
+        """Which of n points set the threshold: the split that :meth:`fit` draws first from the seed, of shape (n,)."""
+        found = np.zeros(n, dtype=bool)
+        found[split(np.arange(n, dtype=float), self.held_out, generator(self.random_state))[1].astype(int)] = True
+        return found
 
     def decision_function(self, X: Any) -> Array:
         """At least zero for ordinary points, negative for novel ones."""
