@@ -323,7 +323,7 @@ class Formulation:
             read=_without_interval(self._composed),
             composed=self._composed,
             tunables=self._tunables,
-            search=self._search,
+            search=None if self._search is None else _bound(self._search, f"{self.name} {remark}"),
         )
 
     def _anew(self) -> Formulation | None:
@@ -535,6 +535,21 @@ class Formulation:
 def _without_interval(read: Callable[[Values], Reading] | None) -> Callable[[Values], Reading] | None:
     """The reading without the interval of offsets, all of which are optimal for the paper's problem alone."""
     return None if read is None else lambda values: replace(read(values), offset=None)
+
+
+def _bound(search: Callable[[Callable[[], float]], None], name: str) -> Callable[[Callable[[], float]], None]:
+    """The search beside further constraints, whose failure is theirs and no theorem's about the paper's problem."""
+
+    def searched(value: Callable[[], float]) -> None:
+        try:
+            search(value)
+        except InfeasibleError as error:
+            raise InfeasibleError(
+                f"{name}: at some number that the search tried no point satisfies the constraints, which says nothing of "
+                "smaller ones; a constraint that holds for a normal of any length, as v['a'][0] == 0, does not stop it"
+            ) from error
+
+    return searched
 
 
 def _remade(factory: Callable[..., Formulation], arguments: Mapping[str, Any]) -> Formulation:

@@ -395,6 +395,9 @@ def test_further_constraints():
         assert held.objective > free.solve().objective
     with pytest.raises(InputError, match="crosses a level"):
         cn.two_class_mpm(x, y, Gelbrich(0.2)).plus(lambda v: v["a"][0])
+    # Not that no direction separates the means: one does.
+    with pytest.raises(InfeasibleError, match="with further constraints: at some number that the search tried"):
+        cn.two_class_mpm(x, y, Gelbrich(0.2)).subject_to(lambda v: v["a"] == 0).solve()
 
 
 def test_another_solver_agrees():

@@ -384,3 +384,26 @@ def test_concentration_radii_are_those_of_the_printed_inequalities():
     mean, covariance = sets.concentration_radii(2.0, 400, 0.9)
     assert mean == pytest.approx(0.1 * (2 + np.sqrt(2 * np.log(10))), rel=1e-12)
     assert covariance == pytest.approx(0.4 * (2 + np.sqrt(2 * np.log(20))), rel=1e-12)
+
+
+def test_coverage_of_parts_that_are_combined_is_that_of_each_by_its_own_gauge():
+    """What is combined has no gauge: an intersection holds the truth where both parts do, hull and sum where one does."""
+    rng = np.random.default_rng(0)
+    truth, found = Moments([3.0, 2.0], np.eye(2)), set()
+    ball, diamond = (sets.MeanWithin(sets.NormBall(p, 0.3)) for p in (2, 1))
+    for _ in range(6):
+        X = rng.normal([3.0, 2.0], 1.0, size=(20, 2))
+        for one, two in (
+            (sets.SpectralBall(0.35), sets.NuclearBall(0.5)),
+            (ball, diamond),
+            (sets.MeanEllipsoid(0.3), ball),
+        ):
+            parts = [sets.coverage(part, truth, X) for part in (one, two)]
+            assert sets.coverage(one & two, truth, X) == all(parts)
+            if one is not ball and one.family == "mean":
+                continue  # hulls and sums are of means that know of no covariance
+            for larger in (one | two, one + two):
+                assert sets.coverage(larger, truth, X) or not any(parts)
+            found.add((one.family, all(parts)))
+        assert sets.coverage(sets.MeanEllipsoid(9.0) * (sets.SpectralBall(9.0) & sets.NuclearBall(9.0)), truth, X)
+    assert len(found) == 4, "some hold the truth and some do not"
