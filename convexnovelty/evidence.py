@@ -34,6 +34,8 @@ RANKS = 20
 # 1 - U below this is rounding of zero. L - U is then negative, so that nothing is lost by discarding the classifier.
 NOTHING_LEFT = 1e-12
 SMALLEST_ERROR = 1e-300
+# Scores that differ by less than the first share of themselves, or the second of their median, are one score.
+ONE_SCORE, ONE_NUMBER = 1e-12, 8.0 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,8 @@ def evidence(
     beforehand: the ``thresholds`` that are given, or else fixed ranks of the nominal sample. Of the latter the bounds
     hold as well, for the probability of exceeding the k-th smallest of m points has the law of which Clopper and
     Pearson's limit for m - k exceedances is a quantile; and given the nominal sample they are fixed for the other one.
+
+    Scores that agree but for rounding count as equal: the same point scored in two batches must not seem two points.
     """
     if not isinstance(novel, str) or novel not in DIRECTIONS:
         raise InputError(f"novel: {novel!r} was found; give 'high' if larger scores are more novel, 'low', or 'either'")
@@ -191,11 +195,26 @@ def evidence(
     groups = []
     for column, (bound, share) in enumerate(deviation.allotments(nominal.shape[1])):
         for sign in signs:
-            ours, theirs = sign * nominal[:, column], sign * unlabelled[:, column]
+            ours, theirs = _tied(sign * nominal[:, column], sign * unlabelled[:, column])
             groups.append(
                 _group(column, sign, bound, share / len(signs), ours, theirs, None if given is None else sign * given)
             )
     return Evidence(tuple(groups), nominal.shape[0], unlabelled.shape[0])
+
+
+def _tied(nominal: Array, unlabelled: Array) -> tuple[Array, Array]:
+    """Both samples with each run of scores that rounding alone tells apart replaced by the largest of the run.
+
+    The thresholds that are left are some of those that were there, between runs, so that no bound becomes false.
+    """
+    values = np.unique(np.concatenate([nominal, unlabelled]))
+    if values.size < 2:
+        return nominal, unlabelled
+    least = ONE_NUMBER * float(np.median(np.abs(values)))
+    apart = np.diff(values) > np.maximum(ONE_SCORE * np.maximum(np.abs(values[1:]), np.abs(values[:-1])), least)
+    last = np.append(apart, True)
+    ends = values[last]
+    return ends[np.searchsorted(ends, nominal)], ends[np.searchsorted(ends, unlabelled)]
 
 
 def _columns(scores: Any, name: str) -> Array:

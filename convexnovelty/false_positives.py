@@ -7,6 +7,11 @@ k-th of n uniform ones, whatever the distribution, and equal to it when scores h
 .. math:: \mathbb E\,R_0 \le 1 - \frac{k}{n+1},\qquad
           \mathbb P\{R_0 > \alpha\} \le \mathbb P\{\text{Bin}(n, 1-\alpha) \ge k\}.
 
+A score depends a little on the rows that are scored with it: products of matrices of other shapes round in another
+order. Where points tie, as whole numbers do, that would make a point novel beside its own copy. Each held-out score is
+therefore taken for larger by a slack, a tie of :func:`~convexnovelty.regions.spread`: 1e-7 of the range of scores and
+1e-9 of their size. A higher threshold only calls fewer points novel, so that both statements remain true.
+
 The first is a statement about the next point (conformal prediction), the second one about the threshold that was found
 (Neyman-Pearson classification with a prescribed confidence).
 """
@@ -21,8 +26,8 @@ import numpy as np
 from scipy import stats
 
 from convexnovelty.errors import InputError
-from convexnovelty.regions import Guarantee
-from convexnovelty.validation import Array, fraction, vector
+from convexnovelty.regions import TIE_TOLERANCE, Guarantee, spread
+from convexnovelty.validation import Array, fraction, nonnegative, vector
 
 __all__ = ["Calibration", "threshold_rank"]
 
@@ -95,19 +100,22 @@ class Calibration:
 
     Parameters
     ----------
-    scores : (n,) scores of held-out ordinary points, larger for more novel ones. Ties are welcome.
+    scores : (n,) scores of held-out ordinary points, larger for more novel ones. Ties are welcome. The attribute has
+        them in rising order.
     false_positive_rate, confidence : as in :func:`threshold_rank`.
+    scale : of what else the slack must be a tie: the spread of the scores learnt from, where that is known.
 
     Attributes
     ----------
-    rank : k; the threshold is the k-th smallest score.
+    slack : what rounding may do to a score; held-out scores count as larger by it.
+    rank : k; the threshold is the k-th smallest score and the slack.
     threshold : the score above which a point is called novel.
     bound : what is guaranteed: the mean rate 1 - k / (n + 1), or alpha when a confidence was asked for.
 
     Examples
     --------
     >>> calibration = Calibration([3.0, 1.0, 4.0, 1.5, 9.0, 2.6, 5.0, 3.5, 8.0], 0.2)
-    >>> calibration.threshold, calibration.bound
+    >>> round(calibration.threshold, 5), calibration.bound
     (8.0, 0.2)
     >>> calibration.p_values([8.0, 8.5, 10.0])
     array([0.3, 0.2, 0.1])
@@ -116,16 +124,20 @@ class Calibration:
     scores: Array = field(repr=False)
     false_positive_rate: float
     confidence: float | None = None
+    scale: float = 0.0
+    slack: float = field(init=False)
     rank: int = field(init=False)
     threshold: float = field(init=False)
 
     def __post_init__(self) -> None:
         ordered = np.sort(vector(self.scores, "scores"))
+        slack = TIE_TOLERANCE * max(spread(ordered), nonnegative(self.scale, "scale"))
+        object.__setattr__(self, "slack", slack)
         ordered.setflags(write=False)
         object.__setattr__(self, "scores", ordered)
         rank = threshold_rank(ordered.size, self.false_positive_rate, self.confidence)
         object.__setattr__(self, "rank", rank)
-        object.__setattr__(self, "threshold", float(ordered[rank - 1]))
+        object.__setattr__(self, "threshold", float(ordered[rank - 1] + slack))
 
     @property
     def size(self) -> int:
@@ -159,15 +171,15 @@ class Calibration:
         )
 
     def novel(self, scores: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which scores are called novel; those equal to the threshold are not."""
+        """Which scores are called novel; those up to the threshold, which has the slack, are not."""
         return np.asarray(vector(scores, "scores") > self.threshold)
 
     def p_values(self, scores: Any) -> Array:
-        r"""(1 + number of held-out scores that are at least s) / (n + 1) for each score s.
+        r"""(1 + number of held-out scores that are, with the slack, at least s) / (n + 1) for each score s.
 
         For an ordinary point it is at most p with probability at most p. Without a confidence a point is called novel
         exactly when its p-value is at most alpha.
         """
         given = vector(scores, "scores")
-        at_least = self.size - np.searchsorted(self.scores, given, side="left")
+        at_least = self.size - np.searchsorted(self.scores + self.slack, given, side="left")
         return np.asarray((1.0 + at_least) / (self.size + 1))

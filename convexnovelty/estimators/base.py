@@ -181,6 +181,8 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fit(validated(self, X, ensure_min_samples=2, accept_sparse=self._sparse_form()), None)
 
     def _fit(self, X: Array, weights: Array | None) -> NoveltyEstimator:
+        if weights is not None and getattr(self, "false_alarm_rate", None) is not None:
+            X, weights = _counted(X, weights)
         held_out = self._held_out(X.shape[0])
         kept = ~held_out
         if weights is not None:
@@ -196,7 +198,9 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_ = learned.objective
         inside = self.score_(X[kept]) if learned.inside is None else learned.inside
         if held_out.any():
-            calibration = Calibration(-self.score_(X[held_out]), self.false_alarm_rate)
+            # Points tie with points learnt from, whose scores are larger where the held-out ones are all alike.
+            scale = spread(inside) + ROUNDING / TIE_TOLERANCE * learned.scale
+            calibration = Calibration(-self.score_(X[held_out]), self.false_alarm_rate, scale=scale)
             self.offset_: float = -calibration.threshold
             self.guarantee_: Guarantee | None = calibration.guarantee
         else:
@@ -252,6 +256,19 @@ class WeightedNoveltyEstimator(NoveltyEstimator):
         check_parameters(self)
         X = validated(self, X, ensure_min_samples=2, accept_sparse=self._sparse_form())
         return self._fit(X, None if sample_weight is None else checked_weights(sample_weight, X))
+
+
+def _counted(X: Array, weights: Array) -> tuple[Array, Array]:
+    """The points that weights count, which must count alike: ranks of held-out points know no weights."""
+    counted = weights > 0
+    X, weights = X[counted], weights[counted]
+    if weights.max() > weights.min():
+        raise InputError(
+            f"sample_weight: weights from {weights.min():.6g} to {weights.max():.6g} were found with a false_alarm_rate, whose "
+            "bound holds for points that count alike; repeat the points as often as they were seen, give weights of 0 and 1, or "
+            "leave false_alarm_rate None"
+        )
+    return X, weights
 
 
 def checked_weights(sample_weight: Any, X: Array) -> Array:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from convexnovelty.distances import FALLBACK_GAMMA
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures
-from convexnovelty.kernels import SCALE, Gaussian, Polynomial, Precomputed, Sigmoid, as_kernel
+from convexnovelty.kernels import SCALE, Gaussian, Laplacian, Polynomial, Precomputed, Sigmoid, as_kernel
 from convexnovelty.moments import REPRESENTATIONS, Moments
 from convexnovelty.sparse_rows import refuse_dense_covariance
 from convexnovelty.streams.source import Block, Columns, as_source, needed, rows_at_once
@@ -105,16 +106,19 @@ def features_of(
     random_state: int = 0,
     rows: int | None = None,
     columns: Sequence[str] | None = None,
+    weights: str | None = None,
 ) -> KernelFeatures:
     """A feature map of fixed rank, whose pivots are chosen in a random sample of the source (Nystroem's method).
 
-    A kernel with ``gamma="scale"`` takes it from all rows. If the sample is the whole source, the map is the one that
+    A kernel with ``gamma="scale"`` takes it from all rows, each as often as its weight says where blocks have weights; a
+    row of weight 0 is none. If the sample is the whole source, the map is the one that
     :class:`KernelFeatures` makes in memory.
 
     Parameters
     ----------
     sample : how many rows are drawn; twenty times ``rank`` if None, and at least 2,000.
     random_state : of the drawing, which depends on it and on how the source is cut into blocks, not on who computes.
+    weights : the name of the column that holds weights. They do not change how likely a row is drawn.
 
     Examples
     --------
@@ -126,16 +130,20 @@ def features_of(
     """
     rank = integer(rank, "rank", 1)
     count = max(20 * rank, 2000) if sample is None else integer(sample, "sample", 1)
-    named, kernel = Columns(_names(columns)), as_kernel(kernel)
+    named, kernel = Columns(_names(columns), weights), as_kernel(kernel)
     if isinstance(kernel, Precomputed):
         raise InputError("kernel: 'precomputed' was found, but a stream has points; give a kernel with a formula")
     drawn: _Sample = as_source(source, rows, named).reduced(
         partial(_sampled, named, count, integer(random_state, "random_state", 0)), _Sample.merged
     )
     if drawn.moments is None:
-        raise InputError("source: it has no row; give at least one")
+        raise InputError("source: it has no row that counts; give at least one")
     if isinstance(kernel, (Gaussian, Polynomial, Sigmoid)) and kernel.gamma == SCALE:
         kernel = dataclasses.replace(kernel, gamma=_gamma(drawn.moments))
+    if isinstance(kernel, Laplacian) and kernel.gamma == SCALE:
+        variance = float(drawn.moments.variances.mean())
+        width = drawn.points.shape[1] * variance**0.5
+        kernel = dataclasses.replace(kernel, gamma=1.0 / width if variance > 0 else FALLBACK_GAMMA)
     return KernelFeatures(drawn.points[np.argsort(drawn.places)], kernel, rank=rank)
 
 
@@ -147,7 +155,7 @@ def score_chunks(
     rows: int | None = None,
     columns: Sequence[str] | None = None,
 ) -> Iterator[Any]:
-    """The scores of a source's rows, block by block and in order: those that the estimator gives to all rows at once.
+    """The scores of a source's rows, block by block and in order: to rounding those of all rows at once.
 
     Parameters
     ----------
@@ -251,11 +259,15 @@ class _Sample:
 
 
 def _sampled(columns: Columns, count: int, seed: int, index: int, raw: Any) -> _Sample:
-    X = Block.of(index, raw, columns).points
+    block = Block.of(index, raw, columns)
+    X, weights = block.points, block.weights
+    if weights is not None:
+        # A row without weight is no row: it must neither be a pivot nor widen the kernel.
+        X, weights = X[weights > 0], weights[weights > 0]
     keys = np.random.default_rng([seed, index]).random(X.shape[0])
     kept = np.argsort(keys, kind="stable")[:count]
     rows = X[kept] if isinstance(X, np.ndarray) else X[kept].toarray()
-    moments = Moments.estimate(X, representation="diagonal") if X.shape[0] else None
+    moments = Moments.estimate(X, weights, representation="diagonal") if X.shape[0] else None
     # Blocks are numbered, and rows within them, which orders rows as the source does without knowing lengths.
     return _Sample(count, keys[kept], index * 2**40 + kept, rows, moments)
 
