@@ -39,6 +39,8 @@ class Parquet(Source):
     def raw(self) -> Iterator[Any]:
         """See :meth:`Source.raw`."""
         opened, wanted = self._opened(), self._wanted()
+        if isinstance(self.given, (str, Path)):
+            opened = _agreed(str(self.given), opened, wanted, all_columns=self.columns.features is None)
         rows = rows_at_once(self.rows, len(wanted))
         if hasattr(opened, "iter_batches"):  # a ParquetFile
             batches = opened.iter_batches(batch_size=rows, columns=wanted)
@@ -68,6 +70,46 @@ class Parquet(Source):
         if not wanted:
             raise InputError(f"source: {self.given} has no column; give a table with numbers in it")
         return wanted
+
+
+def _agreed(given: str, opened: Any, wanted: list[str], *, all_columns: bool) -> Any:
+    """The dataset with types that hold the numbers of all files: pyarrow goes by the first file alone.
+
+    It would drop a column that only later files have, and fill one that they lack with gaps; both are refused.
+    """
+    arrow = needed("pyarrow", "detect")
+    first, schema = "", opened.schema
+    for piece in opened.get_fragments():
+        first, here = first or piece.path, piece.physical_schema
+        for name in wanted:
+            if name not in here.names:
+                raise InputError(
+                    f"{piece.path}: no column {name!r} was found, which {first} has; give files with the same columns"
+                )
+            if here.names.count(name) > 1:
+                continue  # refused by name when the columns are chosen
+            place, kind = schema.get_field_index(name), here.field(name).type
+            known = schema.field(place)
+            if kind == known.type:
+                continue
+            try:
+                both = [arrow.schema([(name, each)]) for each in (known.type, kind)]
+                wide = arrow.unify_schemas(both, promote_options="permissive").field(0).type
+            except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+                raise InputError(
+                    f"{piece.path}, column {name!r}: {kind} was found where files before it have {known.type}; "
+                    "write the column with one type in all files"
+                ) from error
+            schema = schema.set(place, arrow.field(name, wide))
+        more = [name for name in here.names if name not in opened.schema.names]
+        if all_columns and more:
+            raise InputError(
+                f"{piece.path}, column {more[0]!r}: it was found in this file but not in {first}; give files with the same "
+                "columns, or name those that are features"
+            )
+    if schema == opened.schema:
+        return opened
+    return needed("pyarrow.dataset", "detect").dataset(given, schema=schema, format="parquet")
 
 
 class _Batch:
