@@ -279,7 +279,10 @@ def fast_values(
     held = values[:, [columns.index(j) for j in numeric]]
     if ((held == 0) | (held == 1) | np.isnan(held)).all(axis=0).any() and re.search("(?i:true|false)", text):
         return None
-    return values[kept], {j: frame[j][kept].tolist() for j in labels}, np.flatnonzero(kept) + 1 + int(layout.header)
+    # Blanks behind a separator are no part of a cell to the other reader, unless the separator is one itself.
+    blank = "" if layout.separator == "\t" else " "
+    words_of = {j: [cell.lstrip(blank) for cell in frame[j][kept].tolist()] for j in labels}
+    return values[kept], words_of, np.flatnonzero(kept) + 1 + int(layout.header)
 
 
 def _kept(text: str, layout: Layout, values: Array, width: int) -> Any:

@@ -30,10 +30,10 @@ def check_commas(grid: Grid, name: str) -> None:
         raise InputError(f"{name}, {first} may have a decimal comma or thousands; give --decimal comma, or write 1234")
 
 
-def check_points(grid: Grid, name: str) -> None:
-    """Refuse a decimal point that was guessed where every point may as well separate thousands, and whole numbers below
-    a thousand stand in the same column: 999 and 1.003.
+def check_points(grid: Grid, name: str) -> tuple[str, ...]:
+    """What is to be said of points that were read as decimal points and may as well separate thousands: 12.111.
 
+    Refused are such points beside whole numbers below a thousand in the same column: 999 and 1.003.
     A program that writes three decimals writes 999.000, and one that writes as many as are needed soon has 1.25.
     Raises InputError with the first such cell.
     """
@@ -47,7 +47,7 @@ def check_points(grid: Grid, name: str) -> None:
                 (small if abs(int(cell)) < 1000 else large).add(j)
             elif "." in cell and number_of(cell, ".") == number_of(cell, "."):
                 if not THOUSANDS.fullmatch(cell):
-                    return
+                    return ()
                 first.setdefault(j, (line, cell))
     for j in sorted(first.keys() & small - large):
         line, cell = first[j]
@@ -55,6 +55,14 @@ def check_points(grid: Grid, name: str) -> None:
             f"{name}, line {line}, column {grid.names[j]!r}: {cell!r} may have a decimal point or thousands, beside whole "
             "numbers; give --decimal point, or write 1234"
         )
+    if not first:
+        return ()
+    j, (line, cell) = min(first.items())
+    whole = cell.replace(".", "")
+    return (
+        f"line {line}, column {grid.names[j]!r}: {cell!r} is read with a decimal point (write {whole} if it separates "
+        "thousands, or give --decimal point)",
+    )
 
 
 def check_learnt(grid: Grid, name: str, found: str, learnt: str, columns: Sequence[int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from convexnovelty.pieces import Piece, Whole, pieces
 from convexnovelty.tables import FileLayout, Table, filled, listed, matched, needed, printable, read_table
 from convexnovelty.validation import Array
 
-__all__ = ["Counts", "Findings", "count_of", "gaps_filled", "rows_read", "run", "sets_apart"]
+__all__ = ["Counts", "Findings", "count_of", "csv_text", "gaps_filled", "rows_read", "run", "sets_apart"]
 
 USEFUL = 0.2  # a bound above which a reader is told of a smaller one
 LONGEST = 2000  # characters of a line; text of a model file is shown without what would steer a terminal
@@ -164,7 +165,7 @@ class Findings:
             if path.suffix.lower() == ".parquet":
                 frame.to_parquet(file, index=False)
             else:
-                file.write(frame.to_csv(index=False, lineterminator="\n").encode("utf-8"))
+                file.write(csv_text(frame).encode("utf-8"))
 
     def draw(self, path: Path, *, overwrite: bool = False) -> None:
         """A histogram of the scores of training and new rows with the threshold, as PNG, SVG or PDF."""
@@ -189,6 +190,13 @@ class Findings:
             figure.savefig(file, format=path.suffix.lower()[1:])
 
 
+def csv_text(frame: Any, header: bool = True) -> str:
+    """A frame of :meth:`Findings.frame` as CSV. A lone carriage return is quoted too, which not every csv writer does."""
+    odd = "label" in frame and any("\r" in label for label in frame["label"])
+    quoting = csv.QUOTE_NONNUMERIC if odd else csv.QUOTE_MINIMAL
+    return str(frame.to_csv(index=False, header=header, lineterminator="\n", quoting=quoting))
+
+
 def run(arguments: argparse.Namespace, progress: Callable[[str], None] | None = None) -> Findings:
     """What the command does, from its arguments: read, learn or load, judge, write."""
     say = progress or (lambda text: None)
@@ -205,6 +213,7 @@ def run(arguments: argparse.Namespace, progress: Callable[[str], None] | None = 
     numeric = model.numeric if model else tables[0].numeric
     mark = (model or tables[0]).decimal
     reading = replace(reading, label=labelled_by or None, features=tuple(names), numeric=tuple(numeric), mark=mark)
+    reading = replace(reading, first=tables[0].first if tables else ())
     if model is not None:
         remarks.insert(0, ("model", f"{arguments.model}, learnt from {model.learnt}"))
     try:

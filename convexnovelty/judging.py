@@ -12,7 +12,7 @@ import numpy as np
 
 from convexnovelty.detection import Model
 from convexnovelty.errors import InputError
-from convexnovelty.findings import Counts, Findings, count_of, gaps_filled, rows_read, sets_apart
+from convexnovelty.findings import Counts, Findings, count_of, csv_text, gaps_filled, rows_read, sets_apart
 from convexnovelty.pieces import Piece
 from convexnovelty.tables import Table, gap_found, matched, needed
 from convexnovelty.validation import Array
@@ -39,7 +39,7 @@ class Records:
                 self.writer = self.stack.enter_context(parquet.ParquetWriter(self.file, table.schema))
             self.writer.write_table(table)
         else:
-            self.file.write(frame.to_csv(index=False, header=not self.begun, lineterminator="\n").encode("utf-8"))
+            self.file.write(csv_text(frame, header=not self.begun).encode("utf-8"))
         self.begun = True
 
 

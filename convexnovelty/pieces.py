@@ -130,6 +130,7 @@ class _Reader:
         shell = Table(
             file, kept, np.empty((0, len(kept))), (), "line", None, layout=head.said, ignored=tuple(head.names)
         )
+        shell = replace(shell, remarks=head.remarks, first=head.first)
         held = [j for j, name in enumerate(head.names) if name in how.numeric and j not in texts]
         below = replace(head.layout, header=False)
         return cls(head.layout, below, head.names, texts, held, shell, head.label, head.told)

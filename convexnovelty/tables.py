@@ -53,8 +53,8 @@ class FileLayout:
     ``index`` is the column that labels rows ("none" for no such column), ``ignore`` are columns to leave out, ``array``
     is the array of an NPZ file, and ``max_mb`` limits the size of a file, and of its content once it is unpacked.
     ``label`` and ``features`` are what was found in a file before: which column labels rows, where nothing else is said,
-    and which do not; ``numeric`` are those that held other numbers than 0 and 1, and ``mark`` is the decimal mark that
-    was seen.
+    and which do not; ``numeric`` are those that held other numbers than 0 and 1, ``mark`` is the decimal mark that
+    was seen, and ``first`` is a first row that may have been one of names.
     """
 
     separator: str | None = None
@@ -68,13 +68,15 @@ class FileLayout:
     features: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     mark: str = ""
+    first: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Table:
     """Numbers of shape (n, p) with NaN for gaps, names of columns, and where each row stands in its file.
 
-    ``decimal`` is the decimal mark that its numbers show, or "" where none of them has one.
+    ``decimal`` is the decimal mark that its numbers show, or "" where none of them has one. ``first`` are the cells of
+    the first row where they were taken for data and may be names, if another table begins with them too.
     """
 
     file: str
@@ -88,6 +90,7 @@ class Table:
     remarks: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     decimal: str = ""
+    first: tuple[str, ...] = ()
 
     def where(self, i: int, j: int | None = None) -> str:
         """File, line and column of a cell, as messages name them."""
@@ -101,9 +104,9 @@ class Table:
         return [name for name, other in zip(self.names, ~flags.all(axis=0), strict=True) if other]
 
     def label(self, i: int) -> str:
-        """What a reader finds row i by."""
+        """What a reader finds row i by, fit to be shown; ``labels`` are those of the file to the letter."""
         place = f"{self.place} {self.places[i]}"
-        return place if self.labels is None else f"{self.labels[i]} ({place})"
+        return place if self.labels is None else f"{printable(self.labels[i])} ({place})"
 
     def taken(self, rows: Any) -> Table:
         """The table of some rows."""
@@ -205,7 +208,7 @@ def array_table(
     names = [printable(n) for n in names]
     label = label_column(names, how, False, str(source))
     if label is not None:
-        labels = [printable(str(item)) for item in columns[label]]
+        labels = [str(item) for item in columns[label]]
     kept = [j for j in range(len(names)) if j != label and names[j] not in how.ignore]
     n = len(columns[0]) if columns else 0
     if n == 0:

@@ -35,6 +35,8 @@ class Opened:
     left_out: set[int]
     label: int | None
     told: bool
+    remarks: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
 
 
 def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
@@ -42,12 +44,14 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     layout = csv_files.layout_of(text, file, how.separator, how.decimal, how.header)
     said = f"{layout}{', ' + encoding if encoding else ''}"
     grid = csv_files.read_grid(_first_lines(text) if len(text) > csv_files.FAST else text, file, layout)
+    first = _first_row(grid, layout, how, file)
+    remarks: tuple[str, ...] = ()
     if how.decimal is None and how.mark:
         pass  # the rows learnt from have told, and what contradicts them is looked for below
     elif how.decimal is None and layout.decimal == ",":
         check_commas(grid, file)
     elif how.decimal is None and layout.separator in ";\t":  # beside commas a point is no comma's stand-in
-        check_points(grid, file)
+        remarks = check_points(grid, file)
     if layout.label_first:
         layout = replace(layout, sure=layout.sure or how.index == "")
         if how.index is None:
@@ -69,7 +73,41 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
         check_learnt(grid, file, layout.decimal, how.mark, features)
         layout = replace(layout, decimal=how.mark)
         said = f"{layout}{', ' + encoding if encoding else ''}"
-    return Opened(layout, said, grid, names, left_out, label, told)
+    return Opened(layout, said, grid, names, left_out, label, told, remarks, first)
+
+
+def _first_row(grid: csv_files.Grid, layout: csv_files.Layout, how: FileLayout, file: str) -> tuple[str, ...]:
+    """The first row where it was taken for data and yet may name columns: whole numbers, none twice, such as years.
+
+    Raises InputError where that is likely: where the rows learnt from begin with the same cells, or where the numbers
+    count evenly and those of no other row do.
+    """
+    if how.header is not None or layout.header:
+        return ()
+    cells = tuple(cell.strip() for cell in grid.rows[0])
+    numbers = [cell for cell in cells if csv_files.number_of(cell, layout.decimal) is not None]
+    if len(numbers) < 2 or len(set(numbers)) < len(numbers) or not all(map(str.isdecimal, numbers)):
+        return ()
+    twice = sorted(cells) == sorted(how.first)
+    if twice or (_evenly(numbers) and not any(_evenly(row) for row in grid.rows[1:])):
+        why = "so does the table of the rows learnt from" if twice else "in no other row the numbers count so evenly"
+        shown = printable(", ".join(cells), 60)
+        raise InputError(
+            f"{file}, line {grid.lines[0]}: the first row is {shown!r}, and {why}; give --header yes if these are names of "
+            "columns, --header no if they are numbers to judge by"
+        )
+    # A value that comes again in its column is hardly a name.
+    columns = range(len(cells))
+    again = all(any(row[j].strip() == cells[j] for row in grid.rows[1:]) for j in columns)
+    return () if again else cells
+
+
+def _evenly(cells: Sequence[str]) -> bool:
+    """Whether three or more whole numbers of at least three digits have equal steps, as years and wavelengths have."""
+    if len(cells) < 3 or not all(cell.strip().isdecimal() and len(cell.strip()) > 2 for cell in cells):
+        return False
+    steps = {int(b) - int(a) for a, b in pairwise(cells)}
+    return len(steps) == 1 and (len(cells) > 4 or steps <= {-1, 1}) and steps != {0}
 
 
 def read_text(source: Path, how: FileLayout) -> Table:
@@ -88,7 +126,7 @@ def read_text(source: Path, how: FileLayout) -> Table:
             kept = [name for j, name in enumerate(names) if j not in texts]
             fractions = layout.decimal in text and bool((fast[0] % 1 != 0).any())
             table = Table(file, kept, fast[0], fast[2], "line", None, layout=said, ignored=tuple(names))
-            table = replace(table, decimal=layout.decimal if fractions else "")
+            table = replace(table, decimal=layout.decimal if fractions else "", remarks=head.remarks, first=head.first)
             return table if label is None else labelled(table, names[label], fast[1][label], told, layout)
         grid = csv_files.read_grid(text, file, layout)
         if told:
@@ -112,6 +150,7 @@ def read_text(source: Path, how: FileLayout) -> Table:
                 raise InputError(_text_found(table, i, k, grid, names, layout.decimal))
             values[i, k] = found
     _check_flags(table, grid, kept_columns, how)
+    table = replace(table, remarks=head.remarks, first=head.first)
     if any(layout.decimal in row[j].strip(".") for row in grid.rows for j in kept_columns):
         table = replace(table, decimal=layout.decimal)
     return table if label is None else labelled(table, names[label], [row[label] for row in grid.rows], told, layout)
@@ -138,11 +177,13 @@ def labelled(table: Table, name: str, labels: Sequence[str], told: bool, layout:
         row_labels.check_labels(labels, table.places, layout, table.file)
         remarks = (row_labels.remark_on(layout, name),)
         by = name or (row_labels.BESIDE if layout.short else row_labels.NAMELESS)
-    return replace(table, labels=[printable(label.strip()) for label in labels], labelled_by=by, remarks=remarks)
+    return replace(table, labels=list(labels), labelled_by=by, remarks=(*table.remarks, *remarks))
 
 
 def _decoded(source: Path) -> tuple[str, str]:
     raw = source.read_bytes()
+    if raw[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+        return raw.decode("utf-32", errors="replace"), "UTF-32"
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return raw.decode("utf-16", errors="replace"), "UTF-16"
     if b"\0" in raw[:65536]:
@@ -194,7 +235,10 @@ def _text_found(table: Table, i: int, k: int, grid: csv_files.Grid, names: Seque
         do = "thousands are separated in it: write the number without, in the whole column"
     elif csv_files.number_of(cell, "," if decimal == "." else ".") is not None:
         other = "point" if decimal == "." else "comma"
-        do = f"other cells have a decimal {other}: correct the cell, or give --decimal"
+        if any(decimal in text and csv_files.number_of(text, decimal) is not None for row in grid.rows for text in row):
+            do = f"other cells have a decimal {other}: correct the cell, or give --decimal"
+        else:
+            do = f"numbers are read with a decimal {other}: write it so, without marks of thousands, or give --decimal"
     elif name in texts:
         flags = " ".join(f"--ignore {text!r}" for text in texts)
         do = f"it is a column of text: leave it out ({flags}), or label the rows by it (--index {name!r})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from sklearn.base import OutlierMixin
 from sklearn.datasets import load_breast_cancer
 
-from convexnovelty import estimators, persistence
+from convexnovelty import estimators, persistence, pieces
 from convexnovelty.cli import main
 from convexnovelty.detection import Request, held_out, load_model, methods
 from convexnovelty.estimators import OneClassSVM, SingleClassMPM
@@ -278,6 +279,30 @@ def test_every_row_is_written_with_its_label(files: Path, capsys: Any) -> None:
     filled.to_csv("filled.csv", index=False)
     detect(capsys, "train.csv", "filled.csv", "--out", "d.csv")
     np.testing.assert_allclose(pd.read_csv("c.csv").score, pd.read_csv("d.csv").score, rtol=1e-9)
+
+
+@pytest.mark.parametrize("large", [1, 2**60])
+def test_labels_are_written_to_the_letter(
+    large: int, files: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LARGE", large)
+    labels = ["x\ny", "x\ty", "x\ry", "x\r\ny", 'a "b", c', " x"]
+    NEW.iloc[:6].set_axis(pd.Index(labels, name="id")).to_parquet("named.parquet")
+    for name in ("a.csv", "a.parquet"):
+        text = detect(capsys, "train.csv", "named.parquet", "--out", name)
+        assert "x\N{REPLACEMENT CHARACTER}y (row 1)" in text
+    with open("a.csv", encoding="utf-8", newline="") as file:
+        assert [row[1] for row in csv.reader(file)][1:] == labels
+    assert pd.read_parquet("a.parquet").label.tolist() == labels
+
+
+def test_years_that_both_tables_begin_with_are_not_learnt_from(tmp_path: Path, capsys: Any) -> None:
+    for name in ("t.csv", "n.csv"):
+        rows = np.random.default_rng(0).normal(size=(20, 2)).round(3)
+        (tmp_path / name).write_text("1990,2000\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    paths = str(tmp_path / "t.csv"), str(tmp_path / "n.csv")
+    assert "n.csv, line 1: the first row is '1990, 2000'" in refused(capsys, *paths)
+    assert "t.csv: 20 rows, 2 columns" in detect(capsys, *paths, "--header", "yes", "--top", "0")
 
 
 @pytest.mark.parametrize(("ending", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])

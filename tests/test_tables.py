@@ -39,6 +39,7 @@ SAME: dict[str, Any] = {
     "Windows line ends": "a,b\r\n1.5,2\r\n-3,40\r\n5,6.25\r\n",
     "old Mac line ends": "a,b\r1.5,2\r-3,40\r5,6.25\r",
     "byte order mark": "\ufeffa,b\n1.5,2\n-3,40\n5,6.25\n",
+    "UTF-32": "a,b\n1.5,2\n-3,40\n5,6.25\n".encode("utf-32"),
     "UTF-16": "a,b\n1.5,2\n-3,40\n5,6.25\n".encode("utf-16"),
     "no line end": "a,b\n1.5,2\n-3,40\n5,6.25",
     "blank lines": "\na,b\n\n1.5,2\n-3,40\n\n\n5,6.25\n\n",
@@ -246,6 +247,11 @@ FAULTS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
         {"numeric": ("b",)},
         "line 2, column 'b': 'True' was found in a column",
     ),
+    "a comma among whole numbers": (
+        "a;b\n1000;1\n1,003;2\n999;3\n",
+        {"decimal": "."},
+        "line 3, column 'a': '1,003' was found .* numbers are read with a decimal point: write it so, without marks",
+    ),
     "thousands or a decimal point": (
         "a;b\n51;1.003\n52;999\n",
         {},
@@ -329,6 +335,49 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError, match=r"folder\.csv: cannot be read"):
         read_table(tmp_path / "folder.csv")
+
+
+def test_labels_are_kept_to_the_letter_and_shown_without_what_steers(tmp_path: Path, always_fast: list[bool]) -> None:
+    labels = ["x\ny", "x\ty", "x\x1by", "x ", "x" * 300]
+    text = "id,a\n" + "".join(f'"{label}",{k}\n' for k, label in enumerate(labels))
+    table = read(tmp_path, text)
+    assert table.labels == labels
+    assert [table.label(k).partition(" (")[0] for k in range(3)] == ["x\N{REPLACEMENT CHARACTER}y"] * 3
+    pd.DataFrame({"id": labels, "a": range(5)}).to_parquet(tmp_path / "t.parquet", index=False)
+    assert read_table(tmp_path / "t.parquet", FileLayout(index="id")).labels == labels
+    # Both readers take the same for a label.
+    assert not any(always_fast)
+    assert read(tmp_path, "id,a\n x,1\ny ,2\n").labels == ["x", "y "]
+    assert always_fast[-1]
+
+
+def test_points_that_may_separate_thousands_are_said(tmp_path: Path) -> None:
+    said = "line 2, column 'a': '1.100' is read with a decimal point (write 1100 if it separates thousands, "
+    table = read(tmp_path, "a;b\n1.100;0\n12.111;11\n")
+    assert table.values[:, 0].tolist() == [1.1, 12.111] and table.remarks[0].startswith(said)
+    for text, how in (
+        ("a;b\n1.100;0\n12.11;11\n", {}),
+        ("a,b\n1.100,0\n12.111,11\n", {}),
+        ("a;b\n1.100;0\n12.111;11\n", {"decimal": "."}),
+    ):
+        assert read(tmp_path, text, **how).remarks == ()
+
+
+def test_numbers_that_may_name_columns_are_refused(tmp_path: Path) -> None:
+    train = read(tmp_path, "1990,1980,1985\n4.5,5,6\n7,8,9\n")
+    assert train.first == ("1990", "1980", "1985")
+    for text in ("1990,1980,1985\n4,5,6\n", "1985,1990,1980\n4,5,6\n"):  # columns may stand in another order
+        with pytest.raises(InputError, match="so does the table of the rows learnt from; give --header yes"):
+            read(tmp_path, text, first=train.first)
+    assert len(read(tmp_path, text, first=train.first, header=False).values) == 2
+    assert read(tmp_path, text, first=train.first, header=True).names == ["1985", "1990", "1980"]
+    assert len(read(tmp_path, "1990,1980,1984\n4,5,6\n", first=train.first).values) == 2
+    for text in ("1990,1991,1992\n4.5,5,6\n", "400,410,420,430,440\n1,2,3,4,5\n"):
+        with pytest.raises(InputError, match="in no other row the numbers count so evenly"):
+            read(tmp_path, text)
+    # Rows that all count, and values that come again in their columns, are no names.
+    assert len(read(tmp_path, "100,101,102\n300,301,302\n").values) == 2
+    assert read(tmp_path, "0,1\n1,1\n0,0\n").first == ()
 
 
 def test_other_encodings_are_read_and_said(tmp_path: Path) -> None:
