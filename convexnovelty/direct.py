@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from convexnovelty import solvers
 from convexnovelty.conic import ConicProgram, ConicSolution
+from convexnovelty.in_scale import InScale
 
 __all__ = ["attempts", "is_large", "minimum"]
 
@@ -48,16 +49,22 @@ def attempts(program: ConicProgram, tolerances: Sequence[float]) -> Iterator[Con
 
 
 def minimum(program: ConicProgram) -> float | None:
-    """The least value of a program, from the answer with the smallest residuals; None where none is small."""
-    best, error = None, TOLERATED
-    for solution in attempts(program, (1e-10, 1e-9, 1e-8)):
-        if solution.status not in ("Solved", "AlmostSolved"):
-            continue
-        residual = program.residuals(solution.x, solution.z).worst
-        if residual < error:
-            best, error = program.objective(solution.x), residual
-        if error <= PRECISE:
-            break
+    """The least value of a program, from the answer with the smallest residuals; None where none is small.
+
+    Residuals are looked at in the program's own scale too: a solver is content with any point of a program whose
+    costs are smaller than its tolerance.
+    """
+    best, error, in_scale = None, TOLERATED, InScale(program)
+    for posed in (program, in_scale.scaled):
+        for solution in attempts(posed, (1e-10, 1e-9, 1e-8)):
+            if solution.status not in ("Solved", "AlmostSolved"):
+                continue
+            x, z = (solution.x, solution.z) if posed is program else in_scale.unscaled(solution.x, solution.z)
+            residual = max(program.residuals(x, z).worst, in_scale.residuals(x, z).worst)
+            if residual < error:
+                best, error = program.objective(x), residual
+            if error <= PRECISE:
+                return best
     return best
 
 

@@ -2,8 +2,10 @@ r"""Facial reduction: cones of a program that hold no interior point are replace
 
 Where every feasible slack of a semidefinite cone is singular in the same directions (a covariance bounded by a singular
 one, a ball of radius zero), the dual of the program need not be attained and interior-point methods lose half of
-their digits. The slack of a point in the relative interior shows the candidate directions; a second program proves
-that no feasible point leaves them; then the cone is replaced by a smaller one and linear equations.
+their digits. Inequalities that leave no member any room, such as those of a box of no width, are equations: as
+inequalities they would leave the room of a solver's tolerance, which a multiple of the set makes larger. The slack of
+a point in the relative interior shows the candidate directions; a second program proves that no feasible point leaves
+them; then the cone is replaced by a smaller one and linear equations.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from convexnovelty.validation import Array
 __all__ = ["Face", "applied", "faces", "leaves", "well_inside", "with_margins"]
 
 CANDIDATE = 1e-6  # share of the size of the slack below which an eigenvalue may be zero for all feasible points
-SAME = 3e-5  # relative size of what may distinguish two equations that are one
+SAME = 3e-5  # size, beside its terms, of what may distinguish an equation from another, or from none
 ZERO = 1e-9  # what is left of a slack that is zero, in a program that was scaled to size one
 
 Minimise = Callable[[ConicProgram], Array | None]
@@ -50,10 +52,10 @@ def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: M
 
     ``points`` are feasible, as far inside as may be; ``minimise`` solves a program or returns None.
     """
-    found = []
+    found: list[Face] = []
     first = programs[0]
     for block in first.blocks:
-        if block.kind not in ("semidefinite", "second_order"):
+        if block.kind not in ("nonnegative", "semidefinite", "second_order"):
             continue
         slacks = [p.b[block.rows] - p.A[block.rows] @ x for p, x in zip(programs, points, strict=True)]
         slack = np.asarray(sum(slacks)) / len(slacks)
@@ -61,7 +63,7 @@ def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: M
         for _ in range(block.rows.stop - block.rows.start):
             if face is None:
                 break
-            furthest = [_furthest(p, face, minimise) for p in programs]
+            furthest = [_furthest(p, face, minimise, _exact(found)) for p in programs]
             proved = [value <= ZERO for value, _ in furthest]
             if all(proved):
                 found.append(face)
@@ -70,9 +72,9 @@ def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: M
             if any(s is None for s in moved):
                 break
             slack = (slack + np.asarray(sum(s for s in moved if s is not None)) / len(moved)) / 2
-            order, before, left = face.order, left, max(value for value, _ in furthest)
+            stated, before, left = face.equations.shape[0], left, max(value for value, _ in furthest)
             face = _candidate(block, slack)
-            if face is not None and face.order <= order and left > before / 2:
+            if face is not None and face.equations.shape[0] >= stated and left > before / 2:
                 break  # what moves so little shows no smaller candidate, however often it is asked
     return found
 
@@ -125,21 +127,30 @@ def with_margins(program: ConicProgram) -> ConicProgram:
     return ConicProgram(np.concatenate([np.zeros(width + count), -np.ones(count)]), A, b, wider)
 
 
-def leaves(program: ConicProgram, face: Face, minimise: Minimise) -> bool:
-    """Whether some feasible slack of a program lies outside of a face of its cones."""
-    return not _furthest(program, face, minimise)[0] <= ZERO
+def leaves(program: ConicProgram, found: Sequence[Face], minimise: Minimise) -> bool:
+    """Whether some feasible slack of a program lies outside of the faces of its cones."""
+    return any(not _furthest(program, face, minimise, _exact(found[:k]))[0] <= ZERO for k, face in enumerate(found))
+
+
+def _exact(found: Sequence[Face]) -> list[Face]:
+    """Faces whose equations are rows of the program, with no tilt that a solver's points have."""
+    return [face for face in found if face.block.kind == "nonnegative"]
 
 
 def _candidate(block: Block, slack: Array) -> Face | None:
     rows = slack.size
     nothing = sp.csr_array((0, rows))
+    if block.kind == "nonnegative":
+        tight = slack <= CANDIDATE
+        each = sp.eye_array(rows, format="csr")
+        return Face(block, tight.astype(float), each[tight], each[~tight], nothing, 0) if tight.any() else None
     if block.kind == "second_order":
         length = float(np.linalg.norm(slack[1:]))
-        if slack[0] - length > CANDIDATE * max(slack[0], CANDIDATE):
-            return None
-        if slack[0] <= CANDIDATE:
+        if slack[0] <= CANDIDATE:  # how far inside of the cone such a slack is says nothing
             exposing = np.eye(rows)[0]
             return Face(block, exposing, sp.eye_array(rows, format="csr"), nothing, nothing, 0)
+        if slack[0] - length > CANDIDATE * slack[0]:
+            return None
         axis = slack[1:] / length
         equations = sp.csr_array(np.hstack([-axis[:, None], np.eye(rows - 1)]))
         return Face(block, np.concatenate([[1.0], -axis]), equations, sp.csr_array(np.eye(rows)[:1]), nothing, 0)
@@ -166,23 +177,41 @@ def _congruence(Q: Array) -> sp.csr_array:
     return sp.csr_array(svec_map(Q.shape[1]).T @ sp.kron(factor, factor) @ svec_map(Q.shape[0]))
 
 
-def _furthest(program: ConicProgram, face: Face, minimise: Minimise) -> tuple[float, Array | None]:
-    """The largest product of a feasible slack with the exposing multiplier, and that slack."""
-    part = program.A[face.block.rows]
+def _furthest(
+    program: ConicProgram, face: Face, minimise: Minimise, known: Sequence[Face] = ()
+) -> tuple[float, Array | None]:
+    """The largest product of a feasible slack with the exposing multiplier, and that slack.
+
+    What ``known`` faces say is stated as equations: a norm below a number that is zero is one only to the digits of an
+    inequality.
+    """
+    part, there = program.A[face.block.rows], program.b[face.block.rows]
     slope = np.asarray(part.T @ face.exposing)
-    stated = program.A[: program.cones.zero]
+    program = _stating(program, known)
+    stated, right = program.A[: program.cones.zero], program.b[: program.cones.zero]
     if stated.shape[0]:
         # Where the equations alone say it nothing need be optimised, over a set that has no inside at that.
         share = scipy.sparse.linalg.lsqr(stated.T, slope, atol=1e-14, btol=1e-14, conlim=0.0)[0]
         if np.linalg.norm(stated.T @ share - slope) <= ZERO * np.linalg.norm(slope):
-            value = float(face.exposing @ program.b[face.block.rows] - share @ program.b[: program.cones.zero])
+            value = float(face.exposing @ there - share @ right)
             if value <= ZERO:
                 return value, None
     x = minimise(replace(program, c=slope))
     if x is None:
         return float("inf"), None
-    slack = program.b[face.block.rows] - part @ x
+    slack = there - part @ x
     return float(face.exposing @ slack), slack
+
+
+def _stating(program: ConicProgram, known: Sequence[Face]) -> ConicProgram:
+    """The program with the equations of faces in front of its own."""
+    if not known:
+        return program
+    A = sp.vstack([*(face.equations @ program.A[face.block.rows] for face in known), program.A])
+    b = np.concatenate([*(face.equations @ program.b[face.block.rows] for face in known), program.b])
+    return ConicProgram(
+        program.c, sp.csr_array(A), b, replace(program.cones, zero=program.cones.zero + b.size - program.b.size)
+    )
 
 
 def applied(program: ConicProgram, found: Sequence[Face]) -> tuple[sp.csr_array, Cones]:
@@ -207,7 +236,11 @@ def applied(program: ConicProgram, found: Sequence[Face]) -> tuple[sp.csr_array,
             orders["semidefinite"].append(face.order)  # type: ignore[arg-type]
     stated = identity[: program.cones.zero]
     derived = sp.csr_array(sp.vstack([face.equations @ identity[face.block.rows] for face in found]))
-    parts["zero"] = [stated, derived[_further(stated @ program.A, derived @ program.A)]]
+    # Columns of a flat set may be scaled to next to nothing, which is no reason to take what they say for rounding.
+    width = np.asarray(abs(program.A).max(axis=0).todense()).ravel()
+    even = sp.csr_array(program.A @ sp.diags_array(1.0 / np.where(width > 0, width, 1.0)))
+    sizes = np.concatenate([_terms(face.equations, even[face.block.rows]) for face in found])
+    parts["zero"] = [stated, derived[_further(stated @ even, derived @ even, sizes)]]
     rows = [part for kind in KINDS for part in parts[kind]]
     cones = Cones(
         sum(part.shape[0] for part in parts["zero"]),
@@ -223,18 +256,23 @@ def applied(program: ConicProgram, found: Sequence[Face]) -> tuple[sp.csr_array,
 KINDS = ("zero", "nonnegative", "second_order", "semidefinite", "exponential", "power")
 
 
-def _further(stated: sp.csr_array, derived: sp.csr_array) -> NDArray[np.intp]:
+def _terms(equations: sp.csr_array, rows: sp.csr_array) -> Array:
+    """The size of the terms of each equation, which may cancel in it."""
+    terms = abs(equations) @ abs(rows)
+    return np.asarray(np.sqrt(terms.multiply(terms).sum(axis=1)), dtype=float).ravel()
+
+
+def _further(stated: sp.csr_array, derived: sp.csr_array, sizes: Array) -> NDArray[np.intp]:
     """Indices of derived equations that say more than the stated ones, and than each other.
 
     Faces come from a solver's points, and a semidefinite constraint hardly sees a small tilt of its null space: a
     derived equation may be off by the root of the solver's tolerance. Where the program states the same thing itself,
-    in an exact equation, that one is kept.
+    in an exact equation, that one is kept; and where all terms of an equation cancel but for the tilt, it says nothing.
     """
-    rest = derived.toarray().T
+    rest = (derived.toarray() / np.where(sizes > 0, sizes, 1.0)[:, None]).T
     if stated.shape[0]:
         basis = scipy.linalg.orth(stated.toarray().T)
         rest = rest - basis @ (basis.T @ rest)
     _, upper, order = scipy.linalg.qr(rest, mode="economic", pivoting=True)
-    size = float(np.max(np.linalg.norm(derived.toarray(), axis=1), initial=0.0))
-    rank = int(np.count_nonzero(np.abs(np.diag(upper)) > SAME * size))
+    rank = int(np.count_nonzero(np.abs(np.diag(upper)) > SAME))
     return np.sort(order[:rank])

@@ -36,6 +36,16 @@ class InScale:
         entries = self.program.A.nnz + (0 if self.program.P is None else self.program.P.nnz)
         return self.program.equilibrated(SWEEPS if entries <= MANY_ENTRIES else FEW)
 
+    @property
+    def scaled(self) -> ConicProgram:
+        """The equilibrated program."""
+        return self._made[0]
+
+    def unscaled(self, x: Array, z: Array) -> tuple[Array, Array]:
+        """A point of the equilibrated program and its multiplier, in the units of the program."""
+        scale = self._made[1]
+        return np.asarray(x) * scale.columns, np.asarray(z) * scale.rows
+
     def residuals(self, x: Array, z: Array) -> Residuals:
         """The optimality residuals of a point of the program, computed in scale."""
         scaled, scale = self._made
@@ -61,9 +71,8 @@ class InScale:
 
     def solve(self, settings: Mapping[str, Any]) -> Any:
         """Clarabel's answer to the equilibrated program, in the units of the program, as Clarabel itself would give it."""
-        scaled, scale = self._made
-        found = scaled.solve(**settings)
-        x, z = found.x * scale.columns, found.z * scale.rows
+        found = self.scaled.solve(**settings)
+        x, z = self.unscaled(found.x, found.z)
         value = float(self.program.objective(x) - self.program.offset) if np.isfinite(x).all() else float("nan")
         return SimpleNamespace(
             x=x, z=z, s=found.s, status=found.status, obj_val=value, solve_time=0.0, iterations=found.iterations

@@ -43,6 +43,7 @@ RESCALE = 100.0  # how much scales must differ to be worth a second look
 BOOST = 10.0  # how far from its axis the point in a second-order cone must be to be worth one
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
 SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin that a solver's point may be moved
+BESIDE = 1e-6  # share of a set's width at which a coordinate of a point inside passes for zero
 EXACT = 1e-12  # violation of what is called a member without a solver's word
 DEPENDENT = 1e-6  # share of the largest singular value below which equations that faces added repeat others
 FLAT = 1e-9  # extent of a set along a direction, as a share of its largest, that is none
@@ -172,12 +173,19 @@ class Membership:
         transform, cones = applied(scaled, self._found)
         # From here on the origin lies inside of the set, to the last digit: where a set is a point, what rounding
         # leaves outside of the cones would make the dual programs unbounded. And the set is of size one.
-        A = sp.csr_array(transform @ scaled.A)
-        slack = cones.projected(transform @ scaled.b - A @ inside)
+        A, right = sp.csr_array(transform @ scaled.A), transform @ scaled.b
+        slack = cones.projected(right - A @ inside)
         rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
+        origin = self._start + width * inside
+        small = np.abs(origin) <= BESIDE * width * columns
+        rounded = np.where(small, -self._start / width, inside)
+        # Half of the room that the point had, and it is inside; equations have no room.
+        if small.any() and not np.any(cones.violations(right - A @ rounded - slack / 2) > EXACT):
+            slack, origin = cones.projected(right - A @ rounded), np.where(small, 0.0, origin)
+            rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
         self._transform = sp.csr_array(sp.diags_array(rows) @ transform)
-        self._shift = rows * (transform @ scaled.b - slack)
-        self._origin = self._start + width * inside
+        self._shift = rows * (right - slack)
+        self._origin = origin
         self._width = width * columns
         A = sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns))
         self._program = ConicProgram(np.zeros(A.shape[1]), A, rows * slack, cones)
@@ -269,7 +277,7 @@ class Membership:
         program = replace(self._scaled, b=self._entered(raw))
         if not any(_holds(program, point) for point in self._points):
             self._points = [*self._points[-POINTS:], self._inside(program, name)]
-        if any(leaves(program, face, _minimiser) for face in self._found):
+        if leaves(program, self._found, _minimiser):
             raise RecompilationError(
                 f"{self.name}: at these numbers the set has directions that the compiled problem left out; make it anew"
             )

@@ -125,8 +125,10 @@ def _osqp(tolerance: float) -> Options:
 
 
 def _highs(tolerance: float) -> Options:
-    # Its method for quadratic programs can cycle for ever, so that it never goes without a time limit.
-    return {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance, "time_limit": 60.0}
+    # Its method for quadratic programs can cycle for ever, so that it never goes without a time limit. And CVXPY's
+    # verbose=False leaves it its title, which would stand in the midst of what a command prints.
+    tolerances = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), tolerance)
+    return {**tolerances, "time_limit": 60.0, "output_flag": False}
 
 
 def _row(

@@ -100,6 +100,12 @@ def placed(part: UncertaintySet, around: Any) -> Any:
     return part._placed(around) if isinstance(part, Operator) else part.centred(around)  # type: ignore[attr-defined]
 
 
+def bracketed(part: Any) -> str:
+    """How a part is named by an operation that binds more closely than a product does."""
+    product = hasattr(part, "means") or hasattr(part, "multiple")
+    return f"({part!r})" if product else repr(part)
+
+
 def alike(sign: str, *parts: Any) -> None:
     """Raise InputError unless the operands are sets of one family."""
     families = [getattr(part, "family", type(part).__name__) for part in parts]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
-from convexnovelty.uncertainty.algebra import Operator, register
+from convexnovelty.uncertainty.algebra import Operator, bracketed, register
 from convexnovelty.uncertainty.base import (
     Counterpart,
     CovarianceSet,
@@ -48,7 +48,7 @@ class _Dilation(Operator):
         self._inherit()
 
     def __repr__(self) -> str:
-        return f"{self.multiple:g} * {self.part!r}"
+        return f"{self.multiple:g} * {bracketed(self.part)}"
 
     def validate(self) -> None:
         """The multiple is above zero."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from convexnovelty._lazy import cp
 from convexnovelty.cones import svec_map
+from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.algebra import Operator, alike, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.delage_ye import DelageYe
@@ -34,6 +35,12 @@ class _Hull(Operator):
 
     def __init__(self, first: Any, second: Any) -> None:
         alike("|", first, second)
+        for part in (first, second):
+            if getattr(part, "uses_covariance", False):
+                raise InputError(
+                    f"hull: {part!r} depends on the covariance, and mixtures of its means and others are not convex in mean "
+                    "and covariance together; take the hull of pairs, (A * C) | (B * C), which holds them all"
+                )
         self.first, self.second = first, second
         self._inherit()
 
@@ -55,11 +62,11 @@ class _Hull(Operator):
 class _LinearHull(_Hull):
     """A hull whose worst case is linear in its members."""
 
-    def support(self, w: cp.Expression) -> Counterpart | None:
+    def support(self, w: cp.Expression) -> Counterpart:
         """The worse of the two worst cases."""
         from convexnovelty.uncertainty.counterparts import support
 
-        return None if self.uses_covariance else _worse(support(self.first, w), support(self.second, w))
+        return _worse(support(self.first, w), support(self.second, w))
 
 
 class _CovarianceHull(_Hull):

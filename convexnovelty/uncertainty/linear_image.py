@@ -8,7 +8,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty.algebra import Operator, placed, register
+from convexnovelty.uncertainty.algebra import Operator, bracketed, placed, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
@@ -25,7 +25,7 @@ class _Image(Operator):
     The set is placed around what the pseudo-inverse makes of the centre, :math:`y_0 = T^+c`, and its members :math:`y`
     give :math:`c + T(y - y_0)`; covariances :math:`Y` give :math:`S_0 + T(Y - Y_0)T'` with :math:`Y_0 = T^+S_0T^{+\prime}`.
     For a square invertible matrix that is the set in other coordinates, and for a tall one a set that is uncertain
-    within a subspace.
+    within a subspace. A set of means that depends on the covariance :math:`S` sees :math:`T^+ST^{+\prime}`.
 
     .. math:: \sigma_{TA}(w) = w'c - w'Ty_0 + \sigma_A(T'w)
     """
@@ -42,7 +42,7 @@ class _Image(Operator):
         self.basis_dependent = True
 
     def __repr__(self) -> str:
-        return f"{self.part!r}.image(array{self.matrix.shape})"
+        return f"{bracketed(self.part)}.image(array{self.matrix.shape})"
 
     @property
     def size(self) -> int:
@@ -69,7 +69,9 @@ class _Image(Operator):
             inner.append(start + step)
             tied.append(block == center + (T @ step if len(block.shape) == 1 else T @ step @ T.T))
         cone = [block >> 0 for block in inner if len(block.shape) == 2]
-        return [*tied, *cone, *self.joined(self.part, inner, context)]
+        # A mean sees the covariance of its own coordinates, that around which the part is placed.
+        back = np.linalg.pinv(T)
+        return [*tied, *cone, *self.joined(self.part, inner, tuple(back @ S @ back.T for S in context))]
 
 
 class _PointImage(_Image):

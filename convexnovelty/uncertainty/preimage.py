@@ -8,7 +8,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty.algebra import Operator, placed, register
+from convexnovelty.uncertainty.algebra import Operator, bracketed, placed, register
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
@@ -25,7 +25,8 @@ class _Preimage(Operator):
     .. math:: \sigma_{T^{-1}A}(w) = \min\{\sigma_A(y) : T'y = w\}
 
     The set is placed around what the matrix makes of the centre. It is bounded if the matrix has independent columns;
-    otherwise it says nothing of some directions and is of use in an intersection.
+    otherwise it says nothing of some directions and is of use in an intersection. A set of means that depends on the
+    covariance :math:`S` sees :math:`TST'`.
     """
 
     exactness = "exact"
@@ -40,7 +41,7 @@ class _Preimage(Operator):
         self.basis_dependent = True
 
     def __repr__(self) -> str:
-        return f"{self.part!r}.preimage(array{self.matrix.shape})"
+        return f"{bracketed(self.part)}.preimage(array{self.matrix.shape})"
 
     @property
     def size(self) -> int:
@@ -64,7 +65,8 @@ class _Preimage(Operator):
             step = cp.Variable(np.shape(center), symmetric=np.ndim(center) == 2)
             tied.append(block == center + step)
             mapped.append(start + (T @ step if len(block.shape) == 1 else T @ step @ T.T))
-        return [*tied, *self.joined(self.part, mapped, context)]
+        # A mean sees the covariance of its own coordinates, that around which the part is placed.
+        return [*tied, *self.joined(self.part, mapped, tuple(T @ S @ T.T for S in context))]
 
 
 @register("preimage", PointSet)

@@ -1,0 +1,109 @@
+"""Sets that inequalities leave no room in some directions, and sets that are small beside one around zero.
+
+The right values are by hand: the support function of a hull is the larger one, that of a sum the sum.
+"""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from convexnovelty import Moments
+from convexnovelty.uncertainty import (
+    BlockNormBall,
+    Box,
+    ConicSet,
+    CovarianceSet,
+    Interval,
+    NormBall,
+    PointSet,
+    adversary,
+    evaluate_deviation,
+    evaluate_support,
+    worst_member,
+)
+
+TURN = np.array([[1.0, 2.0], [3.0, -1.0]])
+
+
+class Line(PointSet):
+    """A segment, flat by an inequality: along (3, -2), as far as the first coordinate may go."""
+
+    def membership(self, u):
+        return [cp.abs(2 * u[0] + 3 * u[1]) <= 0, cp.abs(u[0]) <= self.radius]
+
+
+def of_line(w, radius=0.7):
+    return radius * abs(w[0] - 2 * w[1] / 3)
+
+
+def values(uncertainty, w):
+    centred = uncertainty.centred(np.zeros(w.size))
+    found = adversary(centred, w)
+    member = worst_member(centred, w)
+    routes = [evaluate_support(centred, w), evaluate_support(centred, w, "derived"), found.value, member @ w]
+    return np.array(routes)
+
+
+FLAT = {
+    "preimage": (Box([0.0, 1.0]).preimage(TURN), lambda w: abs(np.linalg.solve(TURN.T, w)[1])),
+    "image": (Box([0.0, 0.3]).image(TURN), lambda w: 0.3 * abs(TURN.T @ w)[1]),
+    "thin image": (NormBall(1, 1.0).image(np.outer([1.0, -2.0], [0.5, 3.0])), lambda w: 3.0 * abs(w[0] - 2 * w[1])),
+    "own": (Line(0.7), of_line),
+    "interval": (Interval([0.0, 0.0], [0.0, 1.0]), lambda w: max(w[1], 0.0)),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_flat_part_keeps_its_length_in_hulls_and_sums(name, seed):
+    rng = np.random.default_rng([seed, len(name)])
+    flat, of_flat = FLAT[name]
+    shift, w = rng.normal(size=2), rng.normal(size=2)
+    ball, of_ball = NormBall(2, 0.8) + shift, 0.8 * np.linalg.norm(w) + shift @ w
+    larger = max(of_flat(w), of_ball)
+    assert values(flat | ball, w) == pytest.approx(larger, abs=1e-7)
+    assert values(ball | flat, w) == pytest.approx(larger, abs=1e-7)
+    assert values((flat | ball) & NormBall(2, 50.0), w) == pytest.approx(larger, abs=1e-6)
+    assert values(2 * (flat | ball) + ball, w) == pytest.approx(2 * larger + of_ball, abs=1e-6)
+    both = flat | flat.image(np.diag([-1.0, 2.0]))
+    assert values(both, w) == pytest.approx(max(of_flat(w), of_flat(w * [-1.0, 2.0])), abs=1e-7)
+
+
+def test_flat_parts_of_the_catalogue_deep_in_an_expression():
+    w, far = np.array([-1.0, -0.5, 0.3]), NormBall(2, 0.1) + np.array([1.0, 1.0, -1.0])
+    blocks = BlockNormBall([[0], [1, 2]], 2, 2, 1.0) & Box([0.0, 5.0, 0.0])
+    disc = NormBall(2, 1.0) & Box([0.0, 5.0, 0.0])
+    assert values(0.5 * (2 * (blocks | far) & NormBall(1, 99.0)), w) == pytest.approx(0.5, abs=1e-6)
+    assert values(((disc & NormBall(2, 50.0)) | far) + NormBall(2, 0.0), w) == pytest.approx(0.5, abs=1e-6)
+
+
+class FixedVariance(CovarianceSet):
+    """A ball in which the first variance has no room, by an inequality."""
+
+    def membership(self, S):
+        return [cp.abs(S[0, 0] - self.center[0, 0]) <= 0, cp.norm(S - self.center, "fro") <= self.radius]
+
+
+def test_a_variance_without_room_in_a_hull():
+    nominal, a = Moments(np.zeros(2), np.diag([1.0, 2.0])), np.array([0.6, -1.1])
+    # Off the first entry the ball has the directions (0, 1; 1, 0) / root 2 and (0, 0; 0, 1), of length one.
+    worst = a @ nominal.covariance @ a + 0.5 * np.hypot(np.sqrt(2) * a[0] * a[1], a[1] ** 2)
+    hull = (FixedVariance(0.5) | FixedVariance(0.1)).centred(nominal)
+    for route in ("best", "derived"):
+        assert evaluate_deviation(hull, a, route) == pytest.approx(np.sqrt(worst), rel=1e-7)
+    assert adversary(hull, a).value == pytest.approx(np.sqrt(worst), rel=1e-7)
+
+
+@pytest.mark.parametrize("r", [1e-12, 1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e12])
+def test_a_set_around_zero_is_measured_in_its_own_unit(r):
+    """A solver is content with any point where costs are below its tolerance: 5.99 for 5 at 1e-6."""
+    w, z = np.array([3.0, 4.0]), np.zeros(2)
+    cut = ConicSet(lambda v: [cp.norm(v, 1) <= r, v[0] <= 0.5 * r]).centred(z)
+    assert evaluate_support(cut, w) / r == pytest.approx(4.0, rel=1e-8)
+    assert evaluate_support(NormBall(2, r).centred(z), w, "derived") / r == pytest.approx(5.0, rel=1e-8)
+    half = ConicSet(lambda v: [cp.norm(v) <= r, cp.sum(v) <= 0.5 * r]).centred(z)
+    # On the circle at the bound: v = (1, 1) / 4 + t (-1, 1) with |v| = 1.
+    across = np.sqrt((1.0 - 0.125) / 2)
+    assert evaluate_support(half, w) / r == pytest.approx(1.75 + across, rel=1e-8)
