@@ -164,9 +164,12 @@ def _point(raw: Any, program: ConicProgram) -> tuple[Array, Array] | None:
 
 
 def _doubt(status: str, raw: Any, in_scale: InScale | None) -> str:
-    """What is wrong with a claim that a program has no optimum; nothing where it is proved, or cannot be looked at."""
+    """What is wrong with a claim that a program has no optimum; nothing where it is proved, or none is made.
+
+    A claim that a program is infeasible may be asked of theory. That it is unbounded has to be shown.
+    """
     if in_scale is None or isinstance(raw, dict) or (point := _point(raw, in_scale.program)) is None:
-        return ""
+        return ", of which it shows no certificate" if status == cp.UNBOUNDED else ""
     proved = {cp.INFEASIBLE: lambda: in_scale.proves_infeasible(point[1])}
     proved[cp.UNBOUNDED] = lambda: in_scale.proves_unbounded(point[0])
     return "" if status not in proved or proved[status]() else ", which its certificate does not prove"
