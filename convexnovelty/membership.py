@@ -43,7 +43,7 @@ RESCALE = 100.0  # how much scales must differ to be worth a second look
 BOOST = 10.0  # how far from its axis the point in a second-order cone must be to be worth one
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
 SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin that a solver's point may be moved
-BESIDE = 1e-6  # share of a set's width at which a coordinate of a point inside passes for zero
+BESIDE = 1e-10  # share of a set's width up to which a coordinate of a point inside passes for zero
 EXACT = 1e-12  # violation of what is called a member without a solver's word
 DEPENDENT = 1e-6  # share of the largest singular value below which equations that faces added repeat others
 FLAT = 1e-9  # extent of a set along a direction, as a share of its largest, that is none
@@ -176,16 +176,9 @@ class Membership:
         A, right = sp.csr_array(transform @ scaled.A), transform @ scaled.b
         slack = cones.projected(right - A @ inside)
         rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
-        origin = self._start + width * inside
-        small = np.abs(origin) <= BESIDE * width * columns
-        rounded = np.where(small, -self._start / width, inside)
-        # Half of the room that the point had, and it is inside; equations have no room.
-        if small.any() and not np.any(cones.violations(right - A @ rounded - slack / 2) > EXACT):
-            slack, origin = cones.projected(right - A @ rounded), np.where(small, 0.0, origin)
-            rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
         self._transform = sp.csr_array(sp.diags_array(rows) @ transform)
         self._shift = rows * (right - slack)
-        self._origin = origin
+        self._origin = self._start + width * inside
         self._width = width * columns
         A = sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns))
         self._program = ConicProgram(np.zeros(A.shape[1]), A, rows * slack, cones)
@@ -306,17 +299,20 @@ class Membership:
         """The size of each coordinate over the set, as the scaling found it."""
         return np.asarray(self._width[self.columns])
 
-    def support(self, w: Any, unit: float | None = None, reach: float | None = None) -> Counterpart:
+    def support(
+        self, w: Any, unit: float | None = None, reach: float | None = None, *, unseen: bool = True
+    ) -> Counterpart:
         r"""The counterpart of :math:`\sup_{v\in U} w'v` divided by ``unit``, by conic duality.
 
         ``w`` is any affine expression; ``unit`` is the expected size of the supremum, that of the set by default (then
         the value is multiplied back). ``reach`` is the expected size of what the supremum has beyond the centre, which
-        makes the multipliers of size one: where a set is small beside its centre they would drown in its unit.
+        makes the multipliers of size one: where a set is small beside its centre they would drown in its unit. ``unseen``
+        is whether ``w`` may have any part that no member sees, which costs the program its sparsity.
         """
         program = self._program
         if unit is None:
             unit = max(float(np.max(self.widths)), float(np.max(np.abs(self.centre)))) or 1.0
-            made = self.support(w, unit, reach)
+            made = self.support(w, unit, reach, unseen=unseen)
             return Counterpart(unit * made.value, made.constraints)
         reach = (float(np.max(self.widths)) if reach is None else reach) or unit
         # Halfway between the two: along some directions a small set is all that there is.
@@ -330,7 +326,7 @@ class Membership:
         if self.parameter is not None:
             beyond = beyond + self.parameter @ z[self._varying]
         weights = cp.multiply(self.widths / reach, w)
-        along = self._along()
+        along = self._along() if unseen else None
         if along is not None:
             # N'(A'z - w) = 0 in place of A'z = w: the multipliers of the equations are gone, which cost nothing.
             everything, seen = along
@@ -372,7 +368,9 @@ class Membership:
         program = self._program
         x = cp.Variable(program.c.size)
         slack = share * program.b - program.A @ x
-        v = share * self.centre + cp.multiply(self.widths, x[self.columns])
+        # What a solver leaves of a centre at zero would pass for the size of a coordinate in what it becomes a part of.
+        centre = np.where(np.abs(self.centre) <= BESIDE * self.widths, 0.0, self.centre)
+        v = share * centre + cp.multiply(self.widths, x[self.columns])
         return v, program.cones.constraints(slack)
 
     def maximise(
@@ -417,8 +415,13 @@ class Membership:
             if not settle:
                 return value(found), self.centre + width * found[self.columns]
             settled = self._settled(found)
-            # Where members are far from the solver's point its value is the better one.
-            kept = settled if value(found) - value(settled) <= PRECISE * max(scale, abs(value(found))) else found
+            # Where members are far from the solver's point its value is the better one. Where they are near, what the
+            # point has more is the root of a variance that a solver takes for zero.
+            near = float(np.linalg.norm((settled - found)[self.columns])) <= ROUNDING and _holds(
+                self._program, settled, EXACT
+            )
+            alike = value(found) - value(settled) <= PRECISE * max(scale, abs(value(found)))
+            kept = settled if near or alike else found
             return value(kept), self.centre + width * kept[self.columns]
         raise SolverError(f"{self.name}: the worst member could not be found ({', '.join(statuses)})", statuses[-1])
 

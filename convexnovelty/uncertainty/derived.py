@@ -187,7 +187,7 @@ def derived_deviation(uncertainty: CovarianceSet | MomentSet, a: Any) -> Counter
     lift = _Lift(uncertainty, a)
     w = cp.hstack([np.zeros(a.size), lift.weights]) if isinstance(uncertainty, MomentSet) else lift.weights
     # With t = unit * level and M = lifted / unit every quantity of the lift is of the size of a.
-    bound = lift.membership.support(w, lift.unit**2, lift.reach)
+    bound = lift.membership.support(w, lift.unit**2, lift.reach, unseen=lift.unseen)
     value = lift.unit * convex(lift.level) + lift.rest
     return Counterpart(value, [*lift.constraints, bound.value <= lift.level, *bound.constraints])
 
@@ -198,7 +198,7 @@ def derived_loss(uncertainty: MomentSet, a: Any, kappa: Any) -> Counterpart:
     lift = _Lift(uncertainty, a)
     weights = (0.5 / lift.unit * kappa) * lift.weights
     # Means and covariances reach differently far: the unit is what both are measured in.
-    bound = lift.membership.support(cp.hstack([a, weights]), lift.unit, lift.unit)
+    bound = lift.membership.support(cp.hstack([a, weights]), lift.unit, lift.unit, unseen=lift.unseen)
     value = lift.unit * bound.value + kappa * (0.5 * lift.unit * convex(lift.level) + lift.rest)
     return Counterpart(value, [*lift.constraints, *bound.constraints])
 
@@ -207,7 +207,7 @@ class _Lift:
     r"""The variables of :math:`\begin{pmatrix} M & y\\ y' & s\end{pmatrix} \succeq 0` for the part :math:`y` of a
     direction that the covariances of a set see, and the little that they may add to it."""
 
-    def __init__(self, uncertainty: UncertaintySet, a: Any) -> None:
+    def __init__(self, uncertainty: CovarianceSet | MomentSet, a: Any) -> None:
         self.membership = membership_of(uncertainty)
         face = _face(uncertainty, self.membership, a.size)
         order = face.down.shape[0]
@@ -218,6 +218,7 @@ class _Lift:
         self.level = whole[order, order]
         self.weights = sp.csr_array(svec_map(a.size).T @ sp.kron(up, up)) @ cp.vec(whole[:order, :order], order="F")
         self.constraints = [whole[:order, order] == face.down @ a]
+        self.unseen = bool(face.rest.size) or np.asarray(uncertainty.factor).shape[0] < a.size
         self.rest = face.slack * cp.norm(face.rest @ a) if face.rest.size else 0.0
 
 

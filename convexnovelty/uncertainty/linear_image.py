@@ -14,9 +14,11 @@ from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
 from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
 from convexnovelty.uncertainty.norm_ball import NormBall
-from convexnovelty.validation import points
+from convexnovelty.validation import Array, points
 
 __all__ = ["CovarianceImage", "MeanImage", "MomentImage", "PointImage"]
+
+REGULAR = 1e6  # condition of a matrix up to which the part's centre is found by its inverse
 
 
 class _Image(Operator):
@@ -28,6 +30,8 @@ class _Image(Operator):
     within a subspace. A set of means that depends on the covariance :math:`S` sees :math:`T^+ST^{+\prime}`.
 
     .. math:: \sigma_{TA}(w) = w'c - w'Ty_0 + \sigma_A(T'w)
+
+    For an invertible matrix the worst deviation and the worst loss at :math:`a` are those of the part at :math:`T'a`.
     """
 
     exactness = "exact"
@@ -73,6 +77,12 @@ class _Image(Operator):
         back = np.linalg.pinv(T)
         return [*tied, *cone, *self.joined(self.part, inner, tuple(back @ S @ back.T for S in context))]
 
+    @property
+    def _invertible(self) -> bool:
+        """Whether the centre is what the matrix makes of the part's, to more digits than a solver has."""
+        rows, columns = self.matrix.shape
+        return bool(rows == columns and np.linalg.cond(self.matrix) < REGULAR)
+
 
 class _PointImage(_Image):
     """An image of points: the part is placed around the origin of its own space."""
@@ -113,6 +123,16 @@ class MeanImage(_Image, MeanSet):
     :math:`T^{-1}S_0T^{-\prime}`, so that the image lies around :math:`m_0`.
     """
 
+    def support(self, a: cp.Expression) -> Counterpart | None:
+        """The part's worst case beyond its centre at what the transposed matrix makes of the direction."""
+        from convexnovelty.uncertainty.counterparts import support
+
+        if self.uses_covariance:
+            return None
+        direction = self.matrix.T @ a
+        made = support(self.part, direction)
+        return Counterpart(self.center @ a - self.part.center @ direction + made.value, made.constraints)
+
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """A set of the plane in space."""
@@ -131,8 +151,24 @@ class CovarianceImage(_Image, CovarianceSet):
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
-        """A set of the plane in space."""
-        return [cls(FrobeniusBall(0.4), np.random.default_rng(12).standard_normal((dimension, 2)))]
+        """A set of the plane in space, and one in other coordinates."""
+        rng = np.random.default_rng(12)
+        matrices = [rng.standard_normal((dimension, width)) for width in (2, dimension)]
+        return [cls(FrobeniusBall(0.4), T) for T in matrices]
+
+    def worst_deviation(self, a: cp.Expression) -> Counterpart | None:
+        """The part's at what the transposed matrix makes of the direction."""
+        from convexnovelty.uncertainty.counterparts import worst_deviation
+
+        return worst_deviation(self.part, self.matrix.T @ a) if self._invertible else None
+
+    def worst_member(self, a: Array) -> Array | None:
+        """What the matrix makes of the part's worst member."""
+        from convexnovelty.uncertainty.adversary import worst_member
+
+        if not self._invertible:
+            return None
+        return np.asarray(self.matrix @ worst_member(self.part, self.matrix.T @ a) @ self.matrix.T)
 
 
 @register("image", MomentSet)
@@ -145,5 +181,29 @@ class MomentImage(_Image, MomentSet):
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
-        """A set of the plane in space."""
-        return [cls(GelbrichBall(0.3), np.random.default_rng(12).standard_normal((dimension, 2)))]
+        """A set of the plane in space, and one in other coordinates."""
+        rng = np.random.default_rng(12)
+        matrices = [rng.standard_normal((dimension, width)) for width in (2, dimension)]
+        return [cls(GelbrichBall(0.3), T) for T in matrices]
+
+    def worst_loss(self, a: cp.Expression, kappa: Any) -> Counterpart | None:
+        """The part's at what the transposed matrix makes of the direction."""
+        from convexnovelty.uncertainty.counterparts import worst_loss
+
+        return worst_loss(self.part, self.matrix.T @ a, kappa) if self._invertible else None
+
+    def worst_deviation(self, a: cp.Expression) -> Counterpart | None:
+        """The part's at what the transposed matrix makes of the direction."""
+        from convexnovelty.uncertainty.counterparts import worst_deviation
+
+        return worst_deviation(self.part, self.matrix.T @ a) if self._invertible else None
+
+    def worst_member(self, a: Array, kappa: float) -> tuple[Array, Array] | None:
+        """What the matrix makes of the part's worst member."""
+        from convexnovelty.uncertainty.adversary import worst_member
+
+        if not self._invertible:
+            return None
+        T = self.matrix
+        m, S = worst_member(self.part, T.T @ a, kappa)
+        return self.center_mean + T @ (m - self.part.center_mean), T @ S @ T.T

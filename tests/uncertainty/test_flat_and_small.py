@@ -56,9 +56,8 @@ FLAT = {
 
 
 @pytest.mark.parametrize("name", FLAT)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_flat_part_keeps_its_length_in_hulls_and_sums(name, seed):
-    rng = np.random.default_rng([seed, len(name)])
+def test_a_flat_part_keeps_its_length_in_hulls_and_sums(name):
+    rng = np.random.default_rng(len(name))
     flat, of_flat = FLAT[name]
     shift, w = rng.normal(size=2), rng.normal(size=2)
     ball, of_ball = NormBall(2, 0.8) + shift, 0.8 * np.linalg.norm(w) + shift @ w
