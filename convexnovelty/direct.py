@@ -22,6 +22,7 @@ __all__ = ["attempts", "is_large", "minimum"]
 
 TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 PRECISE, TOLERATED = 1e-9, 1e-6  # residuals with which a search for better answers ends, and with which it fails
+IN_SCALE = 1e-4  # the same in the program's own scale, where a point that has nothing to do with the optimum has one
 SPLITTING = 1e-9  # tolerance asked of SCS
 ACCEPTED = 2e-8  # largest relative residual with which its answer counts
 
@@ -54,17 +55,20 @@ def minimum(program: ConicProgram) -> float | None:
     Residuals are looked at in the program's own scale too: a solver is content with any point of a program whose
     costs are smaller than its tolerance.
     """
-    best, error, in_scale = None, TOLERATED, InScale(program)
+    best, error, in_scale = None, np.inf, InScale(program)
     for posed in (program, in_scale.scaled):
         for solution in attempts(posed, (1e-10, 1e-9, 1e-8)):
             if solution.status not in ("Solved", "AlmostSolved"):
                 continue
             x, z = (solution.x, solution.z) if posed is program else in_scale.unscaled(solution.x, solution.z)
-            residual = max(program.residuals(x, z).worst, in_scale.residuals(x, z).worst)
-            if residual < error:
-                best, error = program.objective(x), residual
-            if error <= PRECISE:
-                return best
+            residual, beside = program.residuals(x, z).worst, in_scale.residuals(x, z).worst
+            if residual <= TOLERATED and beside <= IN_SCALE and max(residual, beside) < error:
+                best, error = program.objective(x), max(residual, beside)
+            if residual <= PRECISE and beside <= TOLERATED:
+                return program.objective(x)
+        if best is not None:
+            return best
+    return best
     return best
 
 
