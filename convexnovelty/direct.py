@@ -68,8 +68,7 @@ def minimum(program: ConicProgram) -> float | None:
                 return program.objective(x)
         if best is not None:
             return best
-    return best
-    return best
+    return None
 
 
 def _scs(program: ConicProgram) -> ConicSolution:
