@@ -29,10 +29,8 @@ __all__ = ["UNSTATED", "exactness", "own_laws", "tried_row"]
 WORDS = ("exact", "conservative")
 # At these multiples of a number of the set its closed forms are held against what is derived: one on either side.
 MULTIPLES = (0.37, 1.9)
-ABOVE, BELOW = (
-    1e-3,
-    1e-2,
-)  # shares of a gauge by which a set that is larger holds the member, and one that is smaller not
+# Shares of a gauge by which a set that is larger holds the member, and one that is smaller not.
+ABOVE, BELOW = 1e-3, 1e-2
 DUST = 1e-8  # share of the largest entry of a displacement that counts as zero
 HELD = 1e-6  # distance, in units of the set, up to which a member of the boundary counts as held
 

@@ -165,10 +165,11 @@ def test_planted_fault_in_a_counterpart(name, closed, monkeypatch):
             return None
         return Counterpart(1.01 * made.value, made.constraints) if isinstance(made, Counterpart) else 1.01 * made
 
-    example = next(e for e in kind.examples())
-    assert all(row.verdict == "pass" for row in check_set(example))
+    examples = kind.examples()  # a closed form may be stated for some of them only
+    assert all(row.verdict == "pass" for row in check_set(examples[0]))
     monkeypatch.setattr(kind, closed, spoiled)
-    assert any(row.verdict == "fail" for row in check_set(example)), f"a fault in {name}.{closed} went unseen"
+    seen = any(row.verdict == "fail" for example in examples for row in check_set(example))
+    assert seen, f"a fault in {name}.{closed} went unseen"
 
 
 def test_a_row_that_cannot_be_checked_says_why_and_is_not_passed():
