@@ -15,17 +15,21 @@ RNG = np.random.default_rng(1)
 X, Z, W = RNG.normal(3, 1, 60), RNG.normal(1, 1, 60), RNG.normal(2, 0.5, 60)
 
 
+ONE, TWO = [X, X, Z], [X, Z, X, W, Z]
+PAIRS = [
+    (sets.MeanEllipsoid(0.1), ONE),
+    (sets.MeanEllipsoid(0.1), TWO),
+    (sets.LoewnerInterval(0.3, "nominal"), ONE),
+    (sets.LoewnerInterval(0.3, "nominal"), TWO),
+    (sets.DelageYe(0.02, 1.1), ONE),
+    (sets.DelageYe(0.02, 1.1), TWO),
+    (sets.DelageYe(0.02, 1.1) | sets.DelageYe(0.1, 0.9), ONE),
+]
+
+
 @pytest.mark.parametrize(
-    "recipe",
-    [
-        sets.MeanEllipsoid(0.1),
-        sets.LoewnerInterval(0.3, "nominal"),
-        sets.DelageYe(0.02, 1.1),
-        sets.DelageYe(0.02, 1.1) | sets.DelageYe(0.1, 0.9),
-    ],
-    ids=repr,
+    ("recipe", "columns"), PAIRS, ids=lambda part: f"{len(part)}" if isinstance(part, list) else repr(part)
 )
-@pytest.mark.parametrize("columns", [[X, X, Z], [X, Z, X, W, Z]], ids=["one twice", "two twice"])
 def test_a_column_twice_changes_no_derived_counterpart(recipe, columns):
     """A direction that no member sees is no direction in which a program may run away."""
     alone = np.unique(np.column_stack(columns), axis=1)
