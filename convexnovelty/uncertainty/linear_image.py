@@ -182,9 +182,9 @@ class MomentImage(_Image, MomentSet):
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """A set of the plane in space, and one in other coordinates."""
-        rng = np.random.default_rng(12)
-        matrices = [rng.standard_normal((dimension, width)) for width in (2, dimension)]
-        return [cls(GelbrichBall(0.3), T) for T in matrices]
+        tall = np.random.default_rng(12).standard_normal((dimension, 2))
+        # Of moderate condition: its square multiplies that of the centre.
+        return [cls(GelbrichBall(0.3), T) for T in (tall, np.eye(dimension) + 0.3 * np.eye(dimension, k=1))]
 
     def worst_loss(self, a: cp.Expression, kappa: Any) -> Counterpart | None:
         """The part's at what the transposed matrix makes of the direction."""
