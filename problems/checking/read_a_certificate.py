@@ -44,7 +44,7 @@ CLAIMS = []
 
 program = ConicProgram.from_problem(problem.problem)
 print(program.cones)
-point = program.solve()
+point = program.solve(tol_feas=1e-10, tol_gap_abs=1e-10, tol_gap_rel=1e-10)
 x, z, s = point.x, point.z, program.b - program.A @ point.x
 residuals = program.residuals(x, z)
 print({name: f"{value:.1e}" for name, value in residuals.absolute.items()})
@@ -71,11 +71,10 @@ CLAIMS += [
         "the gap is the product of slack and multiplier",
         float(program.c @ x + program.b @ z),
         float(z @ s),
-        # Their difference is x'(A'z + c) to the last digit.
-        tolerance=float(np.abs(x) @ np.abs(program.A.T @ z + program.c)) + 1e-15,
+        tolerance=1e-8,
         kind="closed form",
         source="weak duality, as above",
-        because="the residual of stationarity, times the point",
+        because="the residual of stationarity",
     ),
     cn.Claim(
         "no relative residual exceeds 1e-8",
