@@ -130,6 +130,8 @@ class Selection:
         file = mutant.file
         stem, source = Path(file).stem, self.sources[file]
         found = [(name, "") for name in self.test_functions if name.endswith(f"/test_{stem.lstrip('_')}.py")]
+        if self._is_default(mutant):
+            found.insert(0, ("tests/properties/test_defaults.py", ""))
         if "/uncertainty/" in file:
             classes = (
                 re.findall(r"^class (\w+)", source, re.MULTILINE)
@@ -137,6 +139,8 @@ class Selection:
                 else []
             )
             pattern = "|".join(rf"\b{word}\d-" for word in classes) or r"[A-Za-z]0-[23]"
+            # What is not of one example is of the tools that the sets share.
+            found.append(("tests/uncertainty/test_what_a_class_states.py", rf"{pattern}|^[^\[]*$"))
             found.append(("tests/uncertainty/test_catalogue.py", pattern))
         rings = [words_of(ring) for ring in self.rings(mutant)]
         near = f"tests/{file.split('/')[1]}/"
@@ -151,6 +155,20 @@ class Selection:
         found += [(name, "") for name in sorted(counts, key=lambda name: (-counts[name], name))]
         seen: set[str] = set()
         return [pair for pair in found if not (pair[0] in seen or seen.add(pair[0]))]
+
+    def _is_default(self, mutant: Mutant) -> bool:
+        """Whether the place is the default of an argument or of a record's field, or says what kind of record it is."""
+        given: list[ast.AST | None] = []
+        for node in ast.walk(ast.parse(self.sources[mutant.file])):
+            if isinstance(node, ast.FunctionDef):
+                given += [*node.args.defaults, *node.args.kw_defaults]
+            elif isinstance(node, ast.ClassDef):
+                given += [*node.decorator_list, *(each.value for each in node.body if isinstance(each, ast.AnnAssign))]
+        place = mutant.line, mutant.column
+        return any(
+            node is not None and (node.lineno, node.col_offset) <= place < (node.end_lineno, node.end_col_offset)
+            for node in given
+        )
 
     def tests(self, mutant: Mutant) -> list[str]:
         """The tests known to reach the very place, in the order in which they are run."""
