@@ -241,6 +241,24 @@ class Cones:
             return np.array([math.inf])
         return np.array([_distance(block, values[block.rows], dual) for block in self.blocks()])
 
+    def work(self, values: Array, against: Array, *, dual: bool = False) -> float:
+        """The distances from the cones (or their duals), each times what stands against it, summed up.
+
+        Rows of equations and inequalities are cones of their own, since each may have a unit of its own.
+        """
+        if not np.isfinite(values).all():
+            return math.inf
+        total = 0.0
+        for block in self.blocks():
+            v, other = values[block.rows], against[block.rows]
+            if block.kind == "zero":
+                total += 0.0 if dual else float(np.abs(v) @ np.abs(other))
+            elif block.kind == "nonnegative":
+                total += float(np.maximum(-v, 0.0) @ np.abs(other))
+            else:
+                total += _distance(block, v, dual) * float(np.linalg.norm(other))
+        return total
+
 
 def _distance(block: Block, v: Array, dual: bool) -> float:
     if block.kind == "zero":

@@ -161,6 +161,24 @@ class ConicProgram:
         }
         return Residuals(**{name: absolute[name] / scale[name] for name in absolute}, absolute=absolute)
 
+    def value_error(self, x: Array, z: Array) -> float:
+        r"""How far the objective at a point may lie from the least value, to first order, by a multiplier ``z``.
+
+        Every residual is charged with what it can change of the value: a slack outside its cone with the multiplier of
+        that cone, a multiplier outside the dual cone with the slack, an entry of :math:`Px + A'z + c` with the entry of
+        x that it meets, and the gap with itself. The sum does not depend on the units of rows and columns, where the
+        residuals themselves do. It says nothing of a point that is far from the optimum: residuals in scale do.
+        """
+        s = self.b - self.A @ x
+        curvature = np.zeros_like(x) if self.P is None else self.P @ x
+        pull = curvature + self.A.T @ z + self.c
+        return float(
+            abs(x @ curvature + self.c @ x + self.b @ z)
+            + np.abs(pull) @ np.abs(x)
+            + self.cones.work(s, z)
+            + self.cones.work(z, s, dual=True)
+        )
+
     def objective(self, x: Array) -> float:
         """The objective at ``x``, with the constant."""
         return float(self.c @ x + self.offset + (0.0 if self.P is None else 0.5 * (x @ (self.P @ x))))

@@ -23,6 +23,7 @@ __all__ = ["attempts", "is_large", "minimum"]
 TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 PRECISE, TOLERATED = 1e-9, 1e-6  # residuals with which a search for better answers ends, and with which it fails
 IN_SCALE = 1e-4  # the same in the program's own scale, where a point that has nothing to do with the optimum has one
+VALUE = 1e-5  # what residuals may change of the value, as a share of it
 SPLITTING = 1e-9  # tolerance asked of SCS
 ACCEPTED = 2e-8  # largest relative residual with which its answer counts
 
@@ -53,7 +54,8 @@ def minimum(program: ConicProgram) -> float | None:
     """The least value of a program, from the answer with the smallest residuals; None where none is small.
 
     Residuals are looked at in the program's own scale too: a solver is content with any point of a program whose
-    costs are smaller than its tolerance.
+    costs are smaller than its tolerance. And where units differ so much that no point has small residuals in both
+    scales, one whose residuals are as small in the program's own will do if they are shown to change little of the value.
     """
     best, error, in_scale = None, np.inf, InScale(program)
     for posed in (program, in_scale.scaled):
@@ -62,10 +64,15 @@ def minimum(program: ConicProgram) -> float | None:
                 continue
             x, z = (solution.x, solution.z) if posed is program else in_scale.unscaled(solution.x, solution.z)
             residual, beside = program.residuals(x, z).worst, in_scale.residuals(x, z).worst
+            value = program.objective(x)
+            if beside <= TOLERATED < residual:
+                # Relative to the value alone: one that is zero has no error in units of its own.
+                share = program.value_error(x, z) / abs(value) if value else np.inf
+                residual = min(residual, TOLERATED * share / VALUE)
             if residual <= TOLERATED and beside <= IN_SCALE and max(residual, beside) < error:
-                best, error = program.objective(x), max(residual, beside)
+                best, error = value, max(residual, beside)
             if residual <= PRECISE and beside <= TOLERATED:
-                return program.objective(x)
+                return value
         if best is not None:
             return best
     return None

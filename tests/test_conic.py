@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from convexnovelty import direct
 from convexnovelty.cones import Cones, smat, svec, svec_map
 from convexnovelty.conic import Boost, ConicProgram, Residuals
-from convexnovelty.direct import attempts
+from convexnovelty.direct import attempts, minimum
 from convexnovelty.facial import applied, faces
 
 
@@ -78,6 +79,41 @@ def test_residuals_are_small_at_a_solution_and_only_there(problem):
         (solution.x, np.zeros_like(solution.z)),
     ):
         assert program.residuals(x, z).worst > 1e-4
+
+
+@pytest.mark.parametrize("problem", CASES)
+def test_the_error_of_a_value_bounds_it_in_any_unit(problem):
+    """Beside points whose slack, multiplier or stationarity is off by a known amount, the value is known to be right."""
+    program = ConicProgram.from_problem(problem)
+    solution = program.solve(tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    least = program.objective(solution.x)
+    assert program.value_error(solution.x, solution.z) <= 1e-6 * (1 + abs(least))
+    scaled, scale = program.equilibrated()
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        x = solution.x + 1e-4 * rng.standard_normal(solution.x.size)
+        z = solution.z + 1e-4 * rng.standard_normal(solution.z.size)
+        error = program.value_error(x, z)
+        assert abs(program.objective(x) - least) <= 1.1 * error
+        there = scale.objective * scaled.value_error(x / scale.columns, z / scale.rows)
+        assert there == pytest.approx(error, rel=1e-9)
+
+
+@pytest.mark.parametrize(("noise", "accepted"), [(1e-8, True), (1e-4, False)])
+def test_a_minimum_counts_if_its_residuals_change_little_of_the_value(monkeypatch, noise, accepted):
+    """A column of large entries whose multipliers cancel: small residuals in scale are large ones as it was posed."""
+    x, y = cp.Variable(), cp.Variable()
+    posed = cp.Problem(cp.Minimize(x), [x + 1e7 * y >= 3, x - 1e7 * y >= 3])
+    program = ConicProgram.from_problem(posed)
+
+    def rough(asked, tolerances):
+        solution = asked.solve()
+        pull = noise * np.random.default_rng(3).standard_normal(solution.z.size)
+        yield type(solution)("Solved", solution.x, solution.z + pull, solution.s)
+
+    monkeypatch.setattr(direct, "attempts", rough)
+    found = minimum(program)
+    assert found == pytest.approx(3.0, rel=1e-5) if accepted else found is None
 
 
 @pytest.mark.parametrize("problem", CASES)
