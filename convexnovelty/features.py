@@ -17,6 +17,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from convexnovelty.cholesky import full_cholesky, partial_cholesky
+from convexnovelty.columns import by_name, names_of
 from convexnovelty.errors import InputError
 from convexnovelty.kernels import Kernel, Linear, Precomputed, as_kernel
 from convexnovelty.validation import Array, integer, points, positive, squarable, symmetric, vector
@@ -105,6 +106,8 @@ class FeatureMap(ABC):
     points: Array
     kernel: Kernel
     training: Coordinates
+    #: The names of the columns, where the points came as a frame: new frames are matched by them.
+    names: list[str] | None = None
 
     @abstractmethod
     def coordinates(self, Z: Any, squared_norms: Any = None) -> Coordinates:
@@ -149,6 +152,7 @@ class LinearFeatures(FeatureMap):
 
     def __init__(self, X: Any) -> None:
         self.points = squarable(points(X, "X"), "X")
+        self.names = names_of(X)
         self.kernel = Linear()
         self.training = Coordinates(self.points, self.kernel.diagonal(self.points))
 
@@ -166,7 +170,8 @@ class LinearFeatures(FeatureMap):
         return self.kernel.diagonal(self.points if Z is None else self._checked(Z))
 
     def _checked(self, Z: Any) -> Array:
-        return _with_columns(squarable(points(Z, "Z"), "Z", new=True), self.points.shape[1])
+        Z = points(by_name(Z, "Z", self.names, "X"), "Z")
+        return _with_columns(squarable(Z, "Z", new=True), self.points.shape[1])
 
 
 class KernelFeatures(FeatureMap):
@@ -204,6 +209,7 @@ class KernelFeatures(FeatureMap):
 
     def __init__(self, X: Any, kernel: Any = None, rank: int | None = None, tolerance: float = TOLERANCE) -> None:
         kernel = as_kernel(kernel)
+        self.names = None if isinstance(kernel, Precomputed) else names_of(X)
         self.tolerance = positive(tolerance, "tolerance")
         self.rank = None if rank is None else integer(rank, "rank", 1)
         if isinstance(kernel, Precomputed):
@@ -283,7 +289,8 @@ class KernelFeatures(FeatureMap):
         return self.points[:, i] if self._precomputed else self.kernel.evaluate(self.points, self.points[[i]])[:, 0]
 
     def _checked(self, Z: Any) -> Array:
-        return _with_columns(squarable(points(Z, "Z"), "Z", new=True), self.points.shape[1])
+        Z = points(by_name(Z, "Z", self.names, "X"), "Z")
+        return _with_columns(squarable(Z, "Z", new=True), self.points.shape[1])
 
 
 def _row_keys(Z: Array) -> list[bytes]:

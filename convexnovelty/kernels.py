@@ -26,10 +26,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from convexnovelty.columns import by_name, names_of
 from convexnovelty.distances import laplacian_gamma, scale_gamma, squared_distances, squared_norms
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.sparse_rows import is_sparse, rows_of, sparse_products
-from convexnovelty.validation import Array, integer, number, points, positive
+from convexnovelty.validation import SYMMETRY_TOLERANCE, Array, integer, number, points, positive
 
 __all__ = [
     "Kernel",
@@ -43,6 +44,8 @@ __all__ = [
     "precomputed",
     "sigmoid",
 ]
+
+SYMMETRIC = 32  # points at which a function is tried in both orders
 
 SCALE = "scale"  # the word for a gamma that is read off the training points
 
@@ -85,7 +88,7 @@ class Kernel(ABC):
         Raises InputError for points that are not finite real matrices with equally many columns.
         """
         left = self.rows(X, "X")
-        right = left if Z is None or Z is X else self.rows(Z, "Z")
+        right = left if Z is None or Z is X else self.rows(by_name(Z, "Z", names_of(X), "X"), "Z")
         if left.shape[1] != right.shape[1]:
             raise InputError(f"Z: {right.shape[1]} columns were found where X has {left.shape[1]}; give equally many")
         return self.evaluate(left, right)
@@ -103,8 +106,28 @@ class Kernel(ABC):
         return True
 
     def fitted(self, X: Any) -> Kernel:
-        """This kernel with every parameter that depends on the training points ``X`` replaced by its number."""
+        """This kernel with every parameter that depends on the training points ``X`` replaced by its number.
+
+        Raises InputError for a function that is not symmetric at these points.
+        """
+        self._refuse_asymmetric(X)
         return self
+
+    def _refuse_asymmetric(self, X: Any) -> None:
+        """A function of two points that depends on their order would be learnt from by one of its two values."""
+        rows = self.rows(X, "X")
+        few = rows[np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SYMMETRIC)).astype(int))]
+        half = few.shape[0] // 2 or few.shape[0]
+        # Not k(few): a function may look whether both arguments are one object.
+        values, turned = self.evaluate(few[:half], few), self.evaluate(few, few[:half]).T
+        apart = np.abs(values - turned)
+        size = float(np.abs(values).max(initial=0.0))
+        if not apart.max(initial=0.0) <= SYMMETRY_TOLERANCE * size:
+            i, j = (int(k) for k in np.unravel_index(int(apart.argmax()), apart.shape))
+            raise InputError(
+                f"kernel: {self!r} gives {values[i, j]:.6g} for two points and {turned[i, j]:.6g} for the same in the other "
+                "order; give a symmetric function, k(x, z) = k(z, x)"
+            )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -305,6 +328,10 @@ class Precomputed(Kernel):
         raise InputError(
             "kernel: 'precomputed' has no formula to evaluate; pass the matrix of kernel values where points are asked"
         )
+
+    def fitted(self, X: Any) -> Precomputed:
+        """Itself: the matrix is checked where it is read."""
+        return self
 
     def diagonal(self, Z: Any) -> Array:
         """Raises InputError, since a matrix of values k(z, x_i) does not tell k(z, z)."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from convexnovelty.algorithms.roc import area_under_curve
+from convexnovelty.columns import by_name, names_of
 from convexnovelty.distances import squared_distances
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, fraction, generator, integer, points, positive
@@ -252,7 +253,8 @@ def held_out_scores(
     Scores of the held-out nominal and of the held-out unlabelled points, larger for more novel ones.
     """
     learner, random = as_novelty_score(score), generator(random_state)
-    first, second = points(nominal, "nominal", minimum=2), points(unlabelled, "unlabelled", minimum=2)
+    first = points(nominal, "nominal", minimum=2)
+    second = points(by_name(unlabelled, "unlabelled", names_of(nominal), "nominal"), "unlabelled", minimum=2)
     same_columns(first, second)
     fit_nominal, rest_nominal = split(first, share, random)
     fit_unlabelled, rest_unlabelled = split(second, share, random)

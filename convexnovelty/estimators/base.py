@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,6 +37,7 @@ __all__ = [
     "named_kernel",
     "takes_sparse",
     "validated",
+    "whole",
 ]
 
 
@@ -55,6 +57,25 @@ class Learned:
     objective: float = float("nan")
     inside: Array | None = None
     scale: float = 0.0
+
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def whole(fit: Fit) -> Fit:
+    """A fit that ends in an error leaves the estimator as it was: never new column names beside an old solution."""
+
+    @functools.wraps(fit)
+    def fitted(self: Any, *args: Any, **options: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **options)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast(Fit, fitted)
 
 
 def named_kernel(
@@ -175,6 +196,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = self._takes_sparse()
         return tags
 
+    @whole
     def fit(self, X: Any, y: Any = None) -> NoveltyEstimator:
         """Learn what ordinary points look like from points X of shape (n, p); y is ignored."""
         check_parameters(self)
@@ -192,7 +214,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if learned.guarantee is not None and learned.guarantee.startswith(NOTHING):
             # A detector that calls everything ordinary must not pass for one that found nothing novel.
             told = f"{type(self).__name__}: {learned.guarantee}; use a Gaussian kernel, or SoftBall"
-            warnings.warn(told, UserWarning, stacklevel=3)
+            warnings.warn(told, UserWarning, stacklevel=4)
         self.score_ = learned.score
         self.certificate_ = learned.certificate
         self.objective_ = learned.objective
@@ -244,6 +266,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 class WeightedNoveltyEstimator(NoveltyEstimator):
     """Base of the detectors whose theory admits weights: a weight of two is a point that is there twice."""
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoveltyEstimator:
         """Learn what ordinary points look like.
 

@@ -10,13 +10,15 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from convexnovelty.columns import agree
 from convexnovelty.errors import InputError
-from convexnovelty.estimators.base import validated
+from convexnovelty.estimators.base import validated, whole
 from convexnovelty.estimators.scores import LinearScore
 from convexnovelty.estimators.two_class import binary_classes
 from convexnovelty.methods import moment_classifier
 from convexnovelty.moments import Moments
 from convexnovelty.streams import moments_of
+from convexnovelty.streams.source import as_source
 from convexnovelty.tails import as_tail
 from convexnovelty.validation import Array, integer, nonnegative
 
@@ -25,9 +27,22 @@ __all__ = ["MomentClassifier"]
 FULL = 2.0  # gigabytes that a covariance of sparse points may take without being asked for
 
 
-def _read(source: Any, chosen: Mapping[str, Any]) -> Moments:
+def _read(given: Any, names: Any, chosen: Mapping[str, Any]) -> Moments:
+    """The moments of a source, whose columns are matched by name with those of the points where both have names."""
     try:
-        return moments_of(source, **chosen)
+        source = as_source(given)
+        known = source.names
+        if names is not None and known is not None:
+            agree(known, "source", list(names), "X")
+            return moments_of(given, columns=list(names), **chosen)
+        found = moments_of(source, **chosen)
+        if names is not None and source.names is not None and source.names != list(names):
+            # An iterator tells its names when it is read, which may be possible once.
+            raise InputError(
+                f"columns {', '.join(source.names)} were found where X has {', '.join(names)}; give blocks with the columns "
+                "of X in their order"
+            )
+        return found
     except InputError as error:
         raise InputError(f"negative_moments: {error}") from error
 
@@ -49,7 +64,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     slack_penalty : the price of the positives' slacks (the paper's 1/(nu n)); None for a hard margin.
     uncertainty, tail : a set around the negative moments and a tail; exact moments and Chebyshev by default.
     negative_moments : ``cn.Moments`` of the negatives, or a source of negative rows that is read in blocks (see
-        :mod:`convexnovelty.streams`), used instead of the negative rows; None to estimate them.
+        :mod:`convexnovelty.streams`), used instead of the negative rows; None to estimate them. Columns with names are
+        matched by them with those of X; moments know no names.
     factors : None for the full covariance; k for the factor model with k factors and a diagonal; 0 for the variances
         alone, which of sparse points by rows are read in one pass.
     ridge : variance added in every direction, relative to the moments' own size.
@@ -97,6 +113,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
+    @whole
     def fit(self, X: Any, y: Any = None, negative_moments: Any = None) -> MomentClassifier:
         """Learn from points of shape (n, p) and labels of two classes; the second class is the positive one.
 
@@ -115,7 +132,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(moments, Moments):
             chosen = self._representation(X)
             if moments is not None:
-                moments = _read(moments, chosen)
+                moments = _read(moments, getattr(self, "feature_names_in_", None), chosen)
             elif sp.issparse(X) and self.factors == 0:
                 # Weights choose the rows: a copy of all negatives would take longer than reading them.
                 moments = Moments.estimate(X, (index == 0).astype(float), **chosen)

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from convexnovelty.columns import by_name
 from convexnovelty.errors import InputError
-from convexnovelty.estimators.base import validated
+from convexnovelty.estimators.base import validated, whole
 from convexnovelty.methods import semi_supervised
 from convexnovelty.novelty_scores import LowDensity, as_novelty_score, split
 from convexnovelty.validation import Array, generator
@@ -58,8 +59,11 @@ class SemiSupervisedDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.held_out = held_out
         self.random_state = random_state
 
+    @whole
     def fit(self, X: Any, y: Any = None, *, unlabelled: Any = None) -> SemiSupervisedDetector:
         """Learn from ordinary points X of shape (n, p) and unlabelled points of shape (m, p), if any.
+
+        The columns of two frames are matched by name.
 
         Without unlabelled points the detector is the inductive one: what is rare is novel.
         """
@@ -72,6 +76,7 @@ class SemiSupervisedDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
                     f"unlabelled: None was found, but novelty_score {score!r} learns from unlabelled points; give them to fit"
                 )
             score, unlabelled = "low_density", X
+        unlabelled = by_name(unlabelled, "unlabelled", getattr(self, "feature_names_in_", None), "X")
         detector = semi_supervised.semi_supervised(
             X,
             unlabelled,

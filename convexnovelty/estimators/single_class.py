@@ -9,7 +9,7 @@ import numpy as np
 
 from convexnovelty.algorithms.kernel_ridge import DENSE, SAFE, RidgeCertificate, low_rank_error
 from convexnovelty.errors import InputError, SolverError
-from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel
+from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel, whole
 from convexnovelty.estimators.scores import ExpansionScore, LinearScore, RegionScore
 from convexnovelty.features import FeatureMap, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear, Precomputed
@@ -109,6 +109,7 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         self.calibration_share = calibration_share
         self.random_state = random_state
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SingleClassMPM:
         """Learn what ordinary points look like from points, or from what is known of them.
 

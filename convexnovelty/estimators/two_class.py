@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from convexnovelty.distances import squared_norms
 from convexnovelty.errors import ArgumentTypeError, InputError
-from convexnovelty.estimators.base import check_parameters, checked_weights, feature_map, named_kernel, validated
+from convexnovelty.estimators.base import check_parameters, checked_weights, feature_map, named_kernel, validated, whole
 from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import FeatureMap, LinearFeatures
 from convexnovelty.methods import two_class_mpm
@@ -100,6 +100,7 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = bool(self._sparse_form())
         return tags
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TwoClassMPM:
         """Learn the half-space from points of shape (n, p), labels of two classes, and weights if points differ in weight.
 

@@ -22,6 +22,7 @@ from convexnovelty import datasets
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.likelihood_ratio import distributions, likelihood_ratio_test, likelihood_ratios
 from convexnovelty.algorithms.roc import concave_hull, exceedances
+from convexnovelty.columns import by_name, names_of
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
 from convexnovelty.false_positives import Calibration
@@ -100,14 +101,16 @@ def semi_supervised(
     >>> detector.guarantee.bound <= 0.1, bool(detector.novel(data.novel).mean() > 0.9)
     (True, True)
     """
-    ordinary, unknown = points(nominal, "nominal", minimum=2), points(unlabelled, "unlabelled")
+    names = names_of(nominal)
+    ordinary = points(nominal, "nominal", minimum=2)
+    unknown = points(by_name(unlabelled, "unlabelled", names, "nominal"), "unlabelled")
     same_columns(ordinary, unknown)
     learner, random = as_novelty_score(score), generator(random_state)
     share = fraction(uniform_share, "uniform_share", zero=True)
     if np.ndim(held_out) == 0 and not isinstance(held_out, str):
         fitting, held = split(ordinary, fraction(held_out, "held_out"), random)
     else:
-        fitting, held = ordinary, points(held_out, "held_out")
+        fitting, held = ordinary, points(by_name(held_out, "held_out", names, "nominal"), "held_out")
         if held.shape[1] != ordinary.shape[1]:
             raise InputError(
                 f"held_out: {held.shape[1]} column(s) were found where nominal has {ordinary.shape[1]}; give the same columns"
@@ -115,7 +118,8 @@ def semi_supervised(
     plan = _Plan(learner, fitting, held, share, bool(replace), false_positive_rate, confidence)
     fitted = plan.score(unknown, random)
     calibration = Calibration(fitted(held), false_positive_rate, confidence)
-    return Detector(fitted, calibration, unknown, plan, integer(folds, "folds", 2), int(random.integers(2**62)))
+    seed = int(random.integers(2**62))
+    return Detector(fitted, calibration, unknown, plan, integer(folds, "folds", 2), seed, names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +184,7 @@ class Detector:
     plan: _Plan = field(repr=False)
     folds: int = field(repr=False)
     seed: int = field(repr=False)
+    names: list[str] | None = field(repr=False, default=None)
 
     @property
     def threshold(self) -> float:
@@ -197,8 +202,8 @@ class Detector:
         return ScoreThreshold(_Ordinary(self.scores), -self.threshold, tolerance=0.0)
 
     def novel(self, Z: Any) -> NDArray[np.bool_]:
-        """Whether each new point is called novel."""
-        return self.calibration.novel(self.scores(points(Z, "Z")))
+        """Whether each new point is called novel. The columns of a frame are matched by name with the nominal ones."""
+        return self.calibration.novel(self.scores(points(by_name(Z, "Z", self.names, "nominal"), "Z")))
 
     @cached_property
     def _crossed(self) -> tuple[NDArray[np.bool_], Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from convexnovelty.columns import names_of
 from convexnovelty.errors import InputError
 from convexnovelty.streams.source import Columns, Source
 
@@ -21,6 +22,14 @@ class Blocks(Source):
         self.given, self.rows, self.columns = given, rows, columns
         self.repeatable = not isinstance(given, Iterator)
         self._read = False
+        self._names: list[str] | None = None
+
+    @property
+    def names(self) -> list[str] | None:
+        """See :meth:`Source.names`: of a list those of its first block, of others once they were read."""
+        if self._names is None and isinstance(self.given, (list, tuple)):
+            self._names = names_of(_points(self.given[0]))
+        return None if self._names is None else self.columns.of(self._names)
 
     @classmethod
     def accepts(cls, given: Any) -> bool:
@@ -38,7 +47,9 @@ class Blocks(Source):
         self._read = True
         first: Any = None
         for index, raw in enumerate(self.given() if callable(self.given) else self.given):
-            block = raw[0] if isinstance(raw, tuple) and raw else raw
+            block = _points(raw)
+            if index == 0:
+                self._names = names_of(block)
             found = _columns(block)
             if isinstance(found, list) and self.columns.features is not None:
                 found = list(self.columns.features)  # which are taken by name, wherever they stand
@@ -53,6 +64,11 @@ def _is_block(item: Any) -> bool:
         return len(item) == 2 and _is_block(item[0])
     shape = getattr(item, "shape", ())
     return isinstance(shape, tuple) and len(shape) == 2
+
+
+def _points(raw: Any) -> Any:
+    """The points of what may be a pair of points and weights."""
+    return raw[0] if isinstance(raw, tuple) and raw else raw
 
 
 def _columns(block: Any) -> list[str] | int | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from convexnovelty.columns import names_of
 from convexnovelty.distances import FALLBACK_GAMMA
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures
@@ -283,7 +285,11 @@ def _gamma(moments: Moments) -> float:
 
 def _scores(columns: Columns, estimator: Any, method: str, index: int, raw: Any) -> Any:
     names = getattr(estimator, "feature_names_in_", None)
-    if names is None or not hasattr(raw, "columns"):
+    table = raw[0] if isinstance(raw, tuple) and raw else raw
+    if names is None and index == 0 and names_of(table) is not None:
+        told = f"X has feature names, but {type(estimator).__name__} was fitted without feature names: columns are taken as they stand"
+        warnings.warn(told, UserWarning, stacklevel=2)
+    if names is None or not hasattr(table, "columns"):
         X = Block.of(index, raw, columns).points
     else:
         # Columns of a table are taken by their names, in whatever order they stand.

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from convexnovelty.columns import names_of
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.estimates import nonnegative_vector, sparse_points
 from convexnovelty.validation import Array, integer, points
@@ -114,8 +115,8 @@ class Source(ABC):
     @property
     def names(self) -> list[str] | None:
         """The names of the features, for a source whose columns have names and that knows them before it is read."""
-        found = getattr(self.given, "columns", None)
-        return None if found is None else self.columns.of([str(name) for name in found])
+        found = names_of(self.given)
+        return None if found is None else self.columns.of(found)
 
     @abstractmethod
     def raw(self) -> Iterator[Any]:

@@ -1,0 +1,181 @@
+"""Tables whose columns have names are matched by them, in whatever order they stand; never by position."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import convexnovelty as cn
+from convexnovelty import estimators, streams
+from convexnovelty.columns import names_of
+from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.novelty_scores import held_out_scores
+
+pd = pytest.importorskip("pandas")
+NAMES, TURNED = ["a", "b", "c"], ["c", "a", "b"]
+AWAY = np.array([5.0, 0.0, 0.0])
+
+
+def frame(n: int = 120, seed: int = 0):
+    """Columns in units so different that another order is another world."""
+    return pd.DataFrame(np.random.default_rng(seed).normal(size=(n, 3)) * [1, 5, 0.1] + [4, -1, 10], columns=NAMES)
+
+
+def frames(kind: str):
+    """A function from a pandas frame to one of the given library."""
+    return pytest.importorskip("polars").from_pandas if kind == "polars" else lambda table: table
+
+
+LIBRARIES = pytest.mark.parametrize("library", ["pandas", "polars"])
+
+
+@LIBRARIES
+def test_unlabelled_points_are_matched_by_name(library):
+    given, new = frames(library), frame(100, 1)
+    new.iloc[60:] += AWAY
+    X = given(frame())
+    same, turned = given(new), given(new[TURNED])
+    first, second = (estimators.SemiSupervisedDetector(0.1).fit(X, unlabelled=table) for table in (same, turned))
+    np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
+    one, two = (cn.semi_supervised(X, table, 0.1) for table in (same, turned))
+    np.testing.assert_array_equal(one.novel(same), two.novel(same))
+    np.testing.assert_array_equal(one.novel(turned), one.novel(same))
+    held = given(frame(40, 2)[TURNED])
+    calibrated = cn.semi_supervised(X, turned, 0.1, held_out=held)
+    assert calibrated.threshold == cn.semi_supervised(X, same, 0.1, held_out=held[NAMES]).threshold
+    for left, right in zip(held_out_scores(X, same), held_out_scores(X, turned), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def negatives(kind: str, table, folder):
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        table.to_parquet(folder / "negatives.parquet")
+        return str(folder / "negatives.parquet")
+    return {"frame": table, "blocks": [table[:70], table[70:]], "pairs": [(table, np.ones(len(table)))]}[kind]
+
+
+@pytest.mark.parametrize("kind", ["frame", "blocks", "pairs", "parquet"])
+@pytest.mark.parametrize("by", ["constructor", "fit"])
+def test_negatives_are_matched_by_name(kind, by, tmp_path):
+    X, table = frame(20, 3) + AWAY, frame()
+    expected = estimators.MomentClassifier(negative_moments=table).fit(X)
+    given = negatives(kind, table[TURNED], tmp_path)
+    made = estimators.MomentClassifier(negative_moments=given if by == "constructor" else None)
+    found = made.fit(X, negative_moments=given if by == "fit" else None)
+    assert found.guarantee_.bound == pytest.approx(expected.guarantee_.bound, rel=1e-9)
+    np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), rtol=1e-6)
+
+
+def test_an_iterator_of_negatives_in_another_order_is_refused():
+    table = frame()
+    blocks = (table[TURNED][k : k + 40] for k in range(0, 120, 40))
+    with pytest.raises(InputError, match="negative_moments: columns c, a, b were found where X has a, b, c"):
+        estimators.MomentClassifier(negative_moments=blocks).fit(frame(20, 3))
+    again = (table[k : k + 40] for k in range(0, 120, 40))
+    assert estimators.MomentClassifier(negative_moments=again).fit(frame(20, 3) + AWAY).guarantee_.bound < 1
+
+
+def test_columns_that_are_not_the_same_are_refused_by_name():
+    X = frame()
+    other = X.rename(columns={"b": "d"})
+    wrong = r"it lacks 'b'; has in addition 'd'; give the same columns"
+    with pytest.raises(InputError, match=rf"unlabelled: .* those of X, and {wrong}"):
+        estimators.SemiSupervisedDetector(0.1).fit(X, unlabelled=other)
+    with pytest.raises(InputError, match=rf"unlabelled: .* those of nominal, and {wrong}"):
+        cn.semi_supervised(X, other, 0.1)
+    with pytest.raises(InputError, match=rf"negative_moments: .*{wrong}"):
+        estimators.MomentClassifier(negative_moments=other).fit(X)
+    with pytest.raises(InputError, match=r"Z: .* has more than once 'a'"):
+        cn.features.LinearFeatures(X).coordinates(X[["a", "b", "c", "a"]])
+
+
+def test_tables_without_names_stand_as_they_are():
+    X = frame()
+    plain = pd.DataFrame(X.to_numpy())  # columns 0, 1, 2: numbers, which are no names to scikit-learn either
+    assert names_of(plain) is None and names_of(X.to_numpy()) is None and names_of(X) == NAMES
+    expected = estimators.MomentClassifier(negative_moments=X).fit(X + AWAY).guarantee_.bound
+    for table in (plain, X.to_numpy()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert estimators.MomentClassifier(negative_moments=table).fit(X + AWAY).guarantee_.bound == expected
+
+
+@pytest.mark.parametrize("kernel", [None, "gaussian"])
+def test_features_and_kernels_match_new_frames_by_name(kernel):
+    X, Z = frame(30), frame(7, 1)
+    chosen = cn.kernels.gaussian(gamma=0.1) if kernel else cn.kernels.linear()
+    features = cn.features.KernelFeatures(X, chosen) if kernel else cn.features.LinearFeatures(X)
+    for method in (features.coordinates, features.cross_gram, features.squared_norms):
+        np.testing.assert_array_equal(method(Z[TURNED]), method(Z))
+        np.testing.assert_array_equal(method(Z), method(Z.to_numpy()))
+    np.testing.assert_array_equal(chosen(X, Z[TURNED]), chosen(X, Z))
+
+
+@pytest.mark.parametrize("iterator", [False, True])
+def test_blocks_that_are_frames_leave_their_names(iterator):
+    X = frame()
+    blocks = [X[:50], X[50:]]
+    machine = estimators.SingleClassMPM(kernel="linear").fit(iter(blocks) if iterator else blocks)
+    assert machine.feature_names_in_.tolist() == NAMES
+    expected = machine.decision_function(X)
+    for table in (X[TURNED], [X[TURNED][:30], X[TURNED][30:]], [(X[TURNED], np.ones(len(X)))]):
+        scores = np.concatenate(list(streams.score_chunks(machine, table)))
+        np.testing.assert_allclose(scores, expected, rtol=1e-9)
+
+
+def test_names_that_an_estimator_never_knew_are_warned_of():
+    X = frame()
+    machine = estimators.SingleClassMPM(kernel="linear").fit(X.to_numpy())
+    with pytest.warns(UserWarning, match="SingleClassMPM was fitted without feature names"):
+        list(streams.score_chunks(machine, X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(streams.score_chunks(machine, X.to_numpy()))
+
+
+# Each is refused after the points were read.
+DETECTORS = {
+    "OneClassSVM": {"false_alarm_rate": 1e-6},
+    "SoftBall": {"outlier_fraction": -1.0},
+    "SingleClassMPM": {"confidence": 0.9999999, "kernel": "linear"},
+    "MahalanobisSVM": {"false_alarm_rate": 1e-6},
+    "KernelLearningSVM": {"false_alarm_rate": 1e-6},
+    "SemiSupervisedDetector": {"false_positive_rate": 1e-6},
+}
+
+
+@pytest.mark.parametrize("name", sorted(DETECTORS))
+def test_a_refit_that_fails_leaves_the_old_model_whole(name):
+    X = frame(40)
+    machine = getattr(estimators, name)().fit(X)
+    expected = machine.decision_function(X)
+    with pytest.raises(ConvexNoveltyError):
+        machine.set_params(**DETECTORS[name]).fit(X[TURNED])
+    assert machine.feature_names_in_.tolist() == NAMES
+    np.testing.assert_array_equal(machine.decision_function(X), expected)
+    with pytest.raises(ConvexNoveltyError):
+        machine.fit(X[["a", "b"]])
+    assert machine.n_features_in_ == 3
+    fresh = type(machine)(**machine.get_params())
+    with pytest.raises(ConvexNoveltyError):
+        fresh.fit(X)
+    assert not hasattr(fresh, "feature_names_in_") and not hasattr(fresh, "n_features_in_")
+
+
+def test_a_function_that_is_not_symmetric_is_no_kernel():
+    def one_sided(X, Z):
+        squares = ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2)
+        return np.exp(-squares / 2) * (1 + np.tanh(X[:, None, 0] - Z[None, :, 0]))
+
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    for name in ("OneClassSVM", "SoftBall", "SingleClassMPM", "MahalanobisSVM"):
+        with pytest.raises(InputError, match=r"gives .* and .* for the same in the other order; give a symmetric"):
+            getattr(estimators, name)(kernel=one_sided).fit(X)
+    for rank in (None, 10):
+        with pytest.raises(InputError, match="give a symmetric function"):
+            cn.features.KernelFeatures(X, one_sided, rank=rank)
+    with pytest.raises(InputError, match="give a symmetric function"):
+        estimators.TwoClassMPM(kernel=one_sided).fit(X, np.repeat([0, 1], 15))
