@@ -21,6 +21,7 @@ from convexnovelty.moments import Moments
 from convexnovelty.uncertainty.bures_ball import BuresBall
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.derived import membership_of
+from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gauges import gauge, resizable, size_name
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
@@ -67,13 +68,16 @@ def calibrate(
     Parameters
     ----------
     recipe : a set of moments, or a product of two: each part then gets half of the error. A set without a radius, and
-        one that is made of several sets, is returned as a multiple of itself, ``t * recipe``.
+        one that is made of several sets, is returned as a multiple of itself, ``t * recipe``. Means that see the
+        covariance (:class:`MeanEllipsoid`) are judged beside the one in use: the estimated one where the set stands alone
+        or beside an exact covariance, the true one beside a set that is to hold it.
     X : points of shape (n, p), from which the centre will be estimated too.
     confidence : between 0 and 1.
     law : where the size comes from.
 
-        - "chi-square": normal points; for ellipsoids of means. Approximate, for many points.
-        - "hotelling": normal points; exact for ellipsoids of means.
+        - "chi-square": normal points; for ellipsoids of means. Approximate, for many points; exact for a
+          MeanEllipsoid beside a set of covariances.
+        - "hotelling": normal points; exact for ellipsoids of means, and wide for a MeanEllipsoid beside a set of covariances.
         - "wishart": normal points; exact for WishartBall and KLBall, see :func:`wishart_radius`, and Hotelling's law for
           ellipsoids of means.
         - "concentration": every law of bounded support, with ``support_radius``; for means in norm balls, for
@@ -93,25 +97,32 @@ def calibrate(
     if isinstance(recipe, Product):
         each = 1.0 - (1.0 - confidence) / 2.0
         rng = generator(random_state)
+        uncertain = _is_uncertain(recipe.covariances)
 
         def part(given: Any) -> Any:
             if not given.numbers():
                 return given
-            return calibrate(
-                given,
-                X,
-                each,
-                law=law,
-                support_radius=support_radius,
-                resamples=resamples,
-                random_state=rng,
-                executor=executor,
-            )
+            return _calibrated(given, X, each, law, support_radius, resamples, rng, executor, uncertain)
 
         return Product(part(recipe.means), part(recipe.covariances))
+    return _calibrated(recipe, X, confidence, law, support_radius, resamples, random_state, executor, False)
+
+
+def _calibrated(
+    recipe: Any,
+    X: Array,
+    confidence: float,
+    law: Law,
+    support_radius: float | None,
+    resamples: int,
+    random_state: Any,
+    executor: Executor | None,
+    uncertain: bool,
+) -> Any:
+    """One set at its size; ``uncertain`` says that it stands beside a set that is to hold the true covariance."""
     if law == "bootstrap":
         recipe = resizable(recipe)
-        size = _bootstrapped(recipe, X, confidence, resamples, generator(random_state), executor)
+        size = _bootstrapped(recipe, X, confidence, resamples, generator(random_state), executor, uncertain)
         return recipe.replaced(**{str(size_name(recipe)): size})
     n, p = X.shape
     if law == "hotelling":
@@ -127,6 +138,11 @@ def calibrate(
             f"law: {law!r} is not known for {recipe!r}; use law='bootstrap', which serves every set of moments"
         )
     return recipe.replaced(**numbers)
+
+
+def _is_uncertain(covariances: Any) -> bool:
+    """Whether a set of covariances may hold the true one, where the exact one is the estimate."""
+    return not isinstance(covariances, ExactCovariance)
 
 
 def _is_ellipsoid(recipe: Any) -> bool:
@@ -180,12 +196,18 @@ def _concentration(
 
 
 def _bootstrapped(
-    recipe: Any, X: Array, confidence: float, resamples: int, rng: np.random.Generator, executor: Executor | None
+    recipe: Any,
+    X: Array,
+    confidence: float,
+    resamples: int,
+    rng: np.random.Generator,
+    executor: Executor | None,
+    uncertain: bool,
 ) -> float:
     """The quantile of the size over resamples, each of which plays the sample while the sample plays the truth."""
     truth = Moments.estimate(X)
     member: Any = {
-        "mean": (truth.mean, truth.covariance),
+        "mean": (truth.mean, truth.covariance if uncertain else None),
         "covariance": truth.covariance,
         "moments": (truth.mean, truth.covariance),
     }.get(recipe.family)
@@ -214,11 +236,15 @@ def _bootstrapped(
 
 
 def _sizes(recipe: Any, member: Any, X: Array, rng: np.random.Generator, count: int) -> list[float]:
-    """The sizes at which sets centred on resampled moments hold a member, for one lot of resamples."""
+    """The sizes at which sets centred on resampled moments hold a member, for one lot of resamples.
+
+    A mean without a covariance beside it is judged in that of the resample.
+    """
     found = []
     for _ in range(count):
-        rows = rng.integers(0, X.shape[0], X.shape[0])
-        found.append(float(gauge(recipe.centred(Moments.estimate(X[rows])), member)))
+        moments = Moments.estimate(X[rng.integers(0, X.shape[0], X.shape[0])])
+        alone = isinstance(member, tuple) and member[1] is None
+        found.append(float(gauge(recipe.centred(moments), (member[0], moments.covariance) if alone else member)))
     return found
 
 
@@ -262,21 +288,30 @@ def cross_validated(
 
 
 def coverage(recipe: Any, moments: Moments, X: Any) -> bool:
-    """Whether the set centred on the moments of ``X`` holds the true ones."""
-    centred = recipe.centred(Moments.estimate(X))
+    """Whether the set centred on the moments of ``X`` holds the true ones.
+
+    Means that see the covariance are judged beside the one in use, as in :func:`calibrate`.
+    """
     if isinstance(recipe, Product):
-        return coverage(recipe.means, moments, X) and coverage(recipe.covariances, moments, X)
+        return _covers(recipe.means, moments, X, _is_uncertain(recipe.covariances)) and _covers(
+            recipe.covariances, moments, X, True
+        )
+    return _covers(recipe, moments, X, recipe.family != "mean")
+
+
+def _covers(recipe: Any, moments: Moments, X: Any, uncertain: bool) -> bool:
+    """Whether one set holds the true moments, beside the true covariance or that of the sample."""
+    found = Moments.estimate(X)
+    centred = recipe.centred(found)
     if not recipe.numbers():
         return True
-    pair = (moments.mean, moments.covariance)
+    pair = (moments.mean, moments.covariance if uncertain else found.covariance)
     member = moments.covariance if recipe.family == "covariance" else pair
     name = size_name(recipe)
     if name is None:
         if recipe.family == "covariance":
             return membership_of(centred).distance(svec(moments.covariance)) < 1e-6
         if recipe.family == "mean":
-            # A mean is judged beside the true covariance, whatever the sample's is.
-            beside = Moments(np.asarray(Moments.estimate(X).mean), moments.covariance)
-            centred = as_moment_set(recipe).centred(beside)
+            centred = as_moment_set(recipe).centred(Moments(np.asarray(found.mean), pair[1]))
         return membership_of(centred).distance(np.concatenate([pair[0], svec(pair[1])])) < 1e-6
     return bool(gauge(centred, member) <= recipe.numbers()[name] * (1.0 + 1e-9))

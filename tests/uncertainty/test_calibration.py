@@ -144,6 +144,42 @@ def test_the_chi_square_law_is_too_narrow_for_a_small_sample():
     assert covered(sets.MeanMetricEllipsoid(), normal, NORMAL, 8, 600, law="chi-square") < 0.85
 
 
+def within(m, S, radius, truth) -> bool:
+    """Whether the true mean lies in the ellipsoid round m with the shape S, by the definition."""
+    away = truth.mean - m
+    return bool(away @ np.linalg.solve(S, away) <= radius**2)
+
+
+@pytest.mark.parametrize(
+    "recipe, law, n, least, most",
+    [
+        (sets.MeanEllipsoid(), "hotelling", 12, 0.863, 0.937),
+        (sets.MeanEllipsoid() * sets.ExactCovariance(), "hotelling", 12, 0.92, 0.98),  # half of the error is the mean's
+        (sets.MeanEllipsoid(), "bootstrap", 40, 0.8, 0.98),
+        (sets.MeanEllipsoid() * sets.WishartBall(), "chi-square", 12, 0.92, 0.98),
+    ],
+    ids=["alone", "exact covariance", "bootstrap", "beside covariances"],
+)
+def test_an_ellipsoid_of_means_is_judged_in_the_covariance_that_is_used(recipe, law, n, least, most):
+    """The estimated one, unless a set of covariances is to hold the true one."""
+    rng, draws = np.random.default_rng(11), 50 if law == "bootstrap" else 600
+    beside = isinstance(recipe, sets.Product) and isinstance(recipe.covariances, sets.WishartBall)
+    hits = 0
+    for _ in range(draws):
+        X = normal(rng, n)
+        if beside:  # no law of both: the parts are given theirs one by one
+            radius = sets.calibrate(sets.MeanMetricEllipsoid(), X, 0.95, law=law).radius
+            found = sets.MeanEllipsoid(radius) * sets.WishartBall(1e6)
+        else:
+            found = sets.calibrate(recipe, X, 0.9, law=law, random_state=rng, resamples=100)
+        means = found.means if isinstance(found, sets.Product) else found
+        moments = Moments.estimate(X)
+        inside = within(moments.mean, NORMAL.covariance if beside else moments.covariance, means.radius, NORMAL)
+        assert sets.coverage(found, NORMAL, X) is inside
+        hits += inside
+    assert least <= hits / draws <= most
+
+
 def test_the_wishart_law_holds_in_many_dimensions():
     """The divergences are computed from their formula here; half of a chi-square would cover 0.64 of the samples."""
     n, p, radius = 200, 15, sets.wishart_radius(15, 0.95, 200)
