@@ -256,9 +256,8 @@ def _evaluated(uncertainty: Any, a: Array, counterpart: Any) -> float:
 
 def _reach(uncertainty: Any, a: Array) -> float:
     """The size of the worst case as the membership shows it, with the scaling that was found for it."""
-    held = membership_of(
-        uncertainty if isinstance(uncertainty, (PointSet, CovarianceSet)) else as_moment_set(uncertainty)
-    )
+    alone = not isinstance(uncertainty, MeanSet)  # a mean may depend on the covariance that it comes with
+    held = membership_of(uncertainty if alone else as_moment_set(uncertainty).centred(uncertainty._moments))
     sizes, direction = np.abs(held.centre) + held.widths, np.abs(a)
     if isinstance(uncertainty, PointSet):
         return float(direction @ sizes)

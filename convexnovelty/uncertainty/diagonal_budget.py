@@ -58,7 +58,7 @@ class DiagonalBudget(CovarianceSet):
 
     @property
     def _widths(self) -> Array:
-        return np.diag(self.center).copy() if self.half_widths is None else self.half_widths
+        return np.maximum(np.diag(self.center), 0.0) if self.half_widths is None else self.half_widths
 
     def membership(self, S: cp.Expression) -> list[Any]:
         """The difference is diagonal, within its bounds, and within the budget together."""

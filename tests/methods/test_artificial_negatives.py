@@ -8,6 +8,7 @@ from sklearn.svm import SVC
 
 import convexnovelty as cn
 from convexnovelty.errors import InputError
+from convexnovelty.methods import artificial_negatives
 from convexnovelty.methods.artificial_negatives import uniform_box
 
 
@@ -48,6 +49,26 @@ def test_units(X, unit):
     plain = cn.artificial_negatives(X, 0.5).solve()
     scaled = cn.artificial_negatives(unit * X, 0.5 / unit**2).solve()
     assert scaled.objective * unit**2 == pytest.approx(plain.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_multipliers_and_planes_follow_the_unit(X, form):
+    """A length of 20 for one: multipliers and planes are those of the plain problem in these units."""
+    plain, scaled = (cn.artificial_negatives(u * X, 0.5 / u**2, form=form).solve() for u in (1.0, 20.0))
+    np.testing.assert_allclose(
+        scaled.region.decision_values(20.0 * X), plain.region.decision_values(X), atol=1e-4, rtol=1e-4
+    )
+    for name in plain.values.keys() & {"alpha"}:
+        np.testing.assert_allclose(400.0 * scaled.values[name], plain.values[name], atol=1e-4)
+
+
+def test_points_on_the_wrong_side_of_any_plane_are_counted():
+    """Two ordinary points above one, an artificial one below and one above: one is wrong; turned round, the others are."""
+    features = cn.LinearFeatures(np.array([[2.0], [3.0], [-1.0], [4.0]]))
+    signs = np.array([1.0, 1.0, -1.0, -1.0])
+    for normal, offset, wrong in ((1.0, 1.0, 1), (-1.0, -1.0, 3), (1.0, 2.5, 2), (1.0, -9.0, 2), (-1.0, 9.0, 2)):
+        read = artificial_negatives._at_point(features, signs, np.array([normal]), offset)
+        assert read.guarantee.bound == wrong / 4 and read.guarantee.startswith(f"{wrong} of 4 points")
 
 
 def test_penalty_is_set_without_compiling_again(X):

@@ -70,7 +70,7 @@ class Chosen:
         return next((index for index, words in enumerate(self.rings) if words.search(text)), len(self.rings))
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Known ones first; then file by file, what names the mutated function, one case of each test, then the second."""
+        """Known ones first; then, in every file, what names the mutated function; then file by file, one case of each test."""
         seen: dict[str, int] = {}
         places: dict[int, tuple[Any, ...]] = {}
         for index, item in enumerate(items):
@@ -83,7 +83,8 @@ class Chosen:
             elif file in self.files and re.search(pattern, name):
                 function = item.nodeid.partition("[")[0]
                 seen[function] = seen.get(function, -1) + 1
-                places[index] = (1, rank, self.ring(item), seen[function], index)
+                ring = self.ring(item)
+                places[index] = (1 if ring == 0 else 2, rank, ring, seen[function], index)
         items[:] = [items[index] for index in sorted(places, key=places.__getitem__)]
 
     def pytest_collectreport(self, report: Any) -> None:

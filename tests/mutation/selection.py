@@ -123,13 +123,17 @@ class Selection:
         for _ in range(4):
             known = set().union(*found)
             found.append({name for name, names in self.uses.items() if name not in known and names & found[-1]})
-        return [{word for word in ring if len(word) > 4 and not word.startswith("__")} for ring in found]
+        # Short words are words of the language as well, unless they begin with a line.
+        least = {True: 3, False: 4}
+        return [{w for w in ring if len(w) > least[w.startswith("_")] and not w.startswith("__")} for ring in found]
 
     def files(self, mutant: Mutant) -> list[tuple[str, str]]:
         """Test files with the pattern that the names of their tests must have, the nearest first."""
         file = mutant.file
         stem, source = Path(file).stem, self.sources[file]
-        found = [(name, "") for name in self.test_functions if name.endswith(f"/test_{stem.lstrip('_')}.py")]
+        near = f"tests/{file.split('/')[1]}/"
+        own = f"test_{stem.lstrip('_')}.py"  # in another folder it would be of another module with this name
+        found = [(name, "") for name in self.test_functions if name in (near + own, f"tests/{own}")]
         if self._is_default(mutant):
             found.insert(0, ("tests/properties/test_defaults.py", ""))
         if "/uncertainty/" in file:
@@ -143,7 +147,6 @@ class Selection:
             found.append(("tests/uncertainty/test_what_a_class_states.py", rf"{pattern}|^[^\[]*$"))
             found.append(("tests/uncertainty/test_catalogue.py", pattern))
         rings = [words_of(ring) for ring in self.rings(mutant)]
-        near = f"tests/{file.split('/')[1]}/"
         places: list[tuple[int, bool, int, str]] = []
         for name, texts in self.test_functions.items():
             hits = [next((i for i, ring in enumerate(rings) if ring.search(text)), len(rings)) for text in texts]

@@ -69,6 +69,20 @@ def test_a_set_is_called_nominal_at_zero_exactly_where_it_is(recipe):
     assert recipe.nominal_at_zero == nominal
 
 
+FIXED = ("MomentHull",)  # pairs that lie where they are given, whatever the nominal pair
+
+
+@pytest.mark.parametrize("recipe", [r for r in unmixed() + linear() if r.values[0].family != "covariance"])
+def test_a_set_moves_with_its_centre(recipe):
+    """A centre that lies elsewhere adds what it makes of the direction, and nothing else."""
+    moved = Moments(NOMINAL.mean + np.array([4.0, -3.0, 7.0]), NOMINAL.covariance)
+    here, there = laws.centred(recipe, NOMINAL), laws.centred(recipe, moved)
+    step = 0.0 if type(recipe).__name__ in FIXED else float(A @ (moved.mean - NOMINAL.mean))
+    for route in ("best", "derived"):
+        expected = laws.evaluate(here, A, route) + step
+        assert laws.evaluate(there, A, route) == pytest.approx(expected, rel=1e-6), route
+
+
 @pytest.mark.parametrize("recipe", unmixed())
 def test_no_direction_has_no_worst_case(recipe):
     uncertainty, zero = laws.centred(recipe, NOMINAL), np.zeros(3)

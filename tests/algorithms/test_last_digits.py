@@ -1,0 +1,37 @@
+"""Where searches end: with one free multiplier, and where rounding hides the gap that was asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from convexnovelty import kernels
+from convexnovelty.algorithms import blocks, smo
+from convexnovelty.algorithms.box import Box, kkt_gap
+from convexnovelty.algorithms.gram import gram_of, padded
+
+
+@pytest.mark.parametrize("free", [0, 1, 2])
+def test_a_polished_point_is_exact_with_any_number_of_free_coordinates(free):
+    """min b'b/2 - p'b over [0, 1]: the clipped p, from a start that misses it in the free coordinates."""
+    p = np.array([0.25, 0.5, 3.0, -2.0])
+    p[free:2] = 5.0
+    wanted = np.clip(p, 0.0, 1.0)
+    start = wanted.copy()
+    start[:free] += 1e-3
+    program = smo._Program(np.eye(4), -p, Box.of(4, 1.0))
+    assert smo._polished(program, start) == pytest.approx(wanted, abs=1e-15)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_no_gap_is_asked_for_that_the_last_bits_of_the_gradient_hide(size):
+    """A linear term of any size: the search ends, and at a gap that is small beside it."""
+    X = np.random.default_rng(1).standard_normal((40, 2))
+    gram = gram_of(X, kernels.laplacian(gamma=0.5))
+    length = padded(40)
+    linear = np.zeros(length)
+    linear[:40] = size * (1.0 + np.random.default_rng(2).random(40))
+    box = Box.of(40, 0.2, None, 1.0)
+    state = blocks.minimise(gram, linear, box.extended(length), 1e-14, rounds=200)
+    gradient = kernels.laplacian(gamma=0.5)(X) @ state.b[:40] + linear[:40]
+    assert kkt_gap(gradient, state.b[:40], box) <= 1e-13 * max(1.0, float(np.abs(gradient).max()))

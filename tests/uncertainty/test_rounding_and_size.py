@@ -1,0 +1,105 @@
+"""Centres whose variances are zero up to rounding, sets that dwarf their centre, and what a set remembers of centres."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import set_laws as laws
+from test_catalogue import examples
+
+from convexnovelty import uncertainty as sets
+from convexnovelty.errors import InputError
+from convexnovelty.moments import Moments
+from convexnovelty.uncertainty import tools
+from convexnovelty.uncertainty.base import REMEMBERED
+from convexnovelty.uncertainty.composite import Composite
+
+# What a product of factors makes of a variance of zero: sixteen digits below the others, and below zero.
+BELOW = np.diag([1.0, 1.0, -1e-17])
+AXIS = np.array([0.0, 0.0, 2.0])
+
+
+@pytest.mark.parametrize("recipe", [r for r in examples(3) if not isinstance(r.values[0], Composite)])
+def test_a_variance_that_rounding_made_negative_counts_as_zero(recipe):
+    """Worst cases, worst members and samples along it are those of a variance of zero, and no root of it is taken."""
+    flat, rounded = (
+        laws.centred(recipe, Moments(np.array([1.0, 2.0, 3.0]), S)) for S in (np.abs(np.round(BELOW)), BELOW)
+    )
+    close = 1e-6 * laws.size_of(flat, AXIS)
+    assert laws.evaluate(rounded, AXIS) == pytest.approx(laws.evaluate(flat, AXIS), abs=close)
+    members = [sets.worst_member(rounded, AXIS, 1.5), rounded.sample(np.random.default_rng(0))]
+    for member in members:
+        for block in member if isinstance(member, tuple) else (member,):
+            assert block is None or np.isfinite(block).all()
+    value, worst = laws.value_of(rounded, members[0], AXIS, 1.5), laws.evaluate(flat, AXIS, kappa=1.5)
+    # A member that a solver found has a variance that is zero to eleven digits, of which this is the root.
+    assert value <= worst + 10.0 * close
+    if recipe.exactness == "exact":
+        assert value >= worst - close
+
+
+def test_tools_take_no_root_of_rounding():
+    axis, S = np.array([0.0, 0.0, 1.0]), BELOW
+    np.testing.assert_allclose(tools.pushed_covariance(S, axis, 0.5), np.diag([1.0, 1.0, 0.25]), atol=1e-15)
+    assert np.isfinite(tools.pushed_covariance(-S, np.eye(3)[0], 0.5)).all(), "a trace below zero"
+    np.testing.assert_allclose(tools.square_root(S), np.diag([1.0, 1.0, 0.0]))
+    assert tools.range_factor(S).shape == (2, 3) and tools.transport_distance(S, S) == pytest.approx(0.0, abs=1e-7)
+    assert tools.range_factor(-1e-20 * np.eye(2)).shape == (0, 2)
+    least = np.diag([-1e-17, -1e-17])
+    assert np.isfinite(tools.bures_step(least, 0.5, np.random.default_rng(0))).all()
+
+
+@pytest.mark.parametrize("radius", [1e4, 1e7])
+def test_a_set_that_dwarfs_its_centre_keeps_its_value_in_every_family(radius):
+    nominal = Moments(np.array([1.0, -1.0]), np.diag([1.0, 0.5]))
+    a = np.array([3.0, 4.0])
+    spread = math.sqrt(a @ nominal.covariance @ a)
+    points = sets.NormBall(2, radius).centred(nominal.mean)
+    means = sets.MeanWithin(sets.NormBall(2, radius)).centred(nominal)
+    for route in ("best", "derived"):
+        for uncertainty in (points, means):
+            assert sets.evaluate_support(uncertainty, a, route) == pytest.approx(5.0 * radius - 1.0, rel=1e-6)
+        covariances = sets.FrobeniusBall(radius).centred(nominal)
+        expected = math.sqrt(spread**2 + 25.0 * radius)
+        assert sets.evaluate_deviation(covariances, a, route) == pytest.approx(expected, rel=1e-6)
+        pairs = (sets.MeanWithin(sets.NormBall(2, radius)) * sets.FrobeniusBall(radius)).centred(nominal)
+        loss = sets.evaluate_loss(pairs, a, 2.0, route)
+        assert loss == pytest.approx(5.0 * radius - 1.0 + 2.0 * expected, rel=1e-6)
+        assert sets.evaluate_deviation(pairs, a, route) == pytest.approx(expected, rel=1e-6)
+    for uncertainty in (points, means):
+        assert sets.adversary(uncertainty, a).value == pytest.approx(5.0 * radius - 1.0, rel=1e-6)
+
+
+def test_a_set_is_kept_for_centres_that_are_equal_and_for_the_last_few():
+    mean, covariance = np.array([1.0, 2.0]), np.diag([1.0, 3.0])
+    recipe = sets.FrobeniusBall(0.3)
+    first = recipe.centred(Moments(mean, covariance))
+    assert recipe.centred(Moments(mean.copy(), covariance.copy())) is first, "equal numbers are one centre"
+    others = [Moments(mean, covariance + np.diag([0.0, 0.1])), Moments(mean + 1e-3, covariance)]
+    assert all(recipe.centred(other) is not first for other in others)
+    diagonal = Moments.diagonal(mean, np.diag(covariance))
+    kept = recipe.centred(diagonal)
+    assert kept is not first and recipe.centred(diagonal) is kept
+    assert recipe.centred(Moments.diagonal(mean, np.diag(covariance))) is not kept, "other forms are told by identity"
+    for i in range(REMEMBERED):
+        recipe.centred(Moments(mean + i + 1.0, covariance))
+    assert recipe.centred(Moments(mean, covariance)) is not first, "what was met long ago is let go"
+
+
+def test_sizes_of_delage_and_ye_are_those_of_their_inequalities():
+    """R = 3, n = 60,000, p = 2, delta = 0.1, computed with thirty digits."""
+    from mpmath import log, mp, mpf, sqrt
+
+    with mp.workdps(30):
+        for R, n, p in ((3, 60_000, 2), (3, 60_000, 4), (mpf(1), 60_000, 5)):
+            beta = mpf(R) ** 2 / n * (2 + sqrt(2 * log(mpf(40)))) ** 2
+            alpha = mpf(R) ** 2 / sqrt(n) * (sqrt(max(1 - mpf(p) / mpf(R) ** 4, mpf(0))) + sqrt(log(mpf(80))))
+            expected = float(beta / (1 - alpha - beta)), float((1 + beta) / (1 - alpha - beta))
+            assert sets.delage_ye_sizes(float(R), n, p, 0.9) == pytest.approx(expected, rel=1e-12)
+    factor = 2.0 + math.sqrt(2.0 * math.log(20.0))
+    needed = math.ceil(factor**2)
+    assert sets.concentration_radii(1.0, needed, 0.9)[1] == pytest.approx(2.0 * factor / math.sqrt(needed))
+    with pytest.raises(InputError, match=f"needs {needed} points"):
+        sets.concentration_radii(1.0, needed - 1, 0.9)
