@@ -2,7 +2,8 @@ r"""The contract of an uncertainty set, checked on numbers.
 
 For a centred set and a direction three values must agree: the class's own counterpart, the counterpart derived from
 its membership, and what an adversary reaches within the membership. The first two are bounds from above and the
-third is reached by a member, so that an error in any one of them shows. The worst member must be a member; no sampled
+third is reached by a member, so that an error in any one of them shows. They share the arrays that the membership is
+compiled into: it is solved as it is written, too. The worst member must be a member; no sampled
 member may exceed the value. What else a class states of itself is in :mod:`convexnovelty.checking.set_laws`.
 """
 
@@ -19,7 +20,17 @@ import numpy as np
 from convexnovelty import uncertainty as sets
 from convexnovelty.checking import set_laws
 from convexnovelty.checking.report import Row
-from convexnovelty.checking.set_values import KAPPA, around, directions, distance, evaluator, law_row, nominal, value
+from convexnovelty.checking.set_values import (
+    KAPPA,
+    around,
+    as_written,
+    directions,
+    distance,
+    evaluator,
+    law_row,
+    nominal,
+    value,
+)
 from convexnovelty.declare import Instance
 from convexnovelty.errors import ConvexNoveltyError
 from convexnovelty.moments import Moments
@@ -128,6 +139,7 @@ def check_set(
         gap = max(_deviation_gap(centred, a) for a in tried)
         claim = "the counterpart of the deviation alone is exact"
         rows.append(law_row(recipe, "worst deviation", "adversary", claim, gap, tolerance))
+    rows.append(_as_written_row(recipe, centred, tried[0], found[0], tolerance))
     rows += _worst_member_rows(recipe, centred, tried, found, tolerance)
     rows += _sample_rows(recipe, centred, tried, found, tolerance, seed)
     if own if own is not None else type(recipe) not in sets.catalogue().values():
@@ -158,6 +170,19 @@ def _at(centred: UncertaintySet, a: Array) -> dict[str, float]:
     except ConvexNoveltyError:
         closed = math.nan
     return {"derived": derived, "adversary": worst.value, "closed": closed, "scale": scale}
+
+
+def _as_written_row(
+    recipe: UncertaintySet, centred: UncertaintySet, a: Array, found: dict[str, float], tolerance: float
+) -> Row:
+    def gap() -> float:
+        return abs(as_written(centred, a) - found["adversary"]) / found["scale"]
+
+    claim = "the membership as it is written, compiled by CVXPY alone, has the same worst case"
+    row = set_laws.tried_row(recipe, "membership", "adversary", claim, gap, tolerance)
+    if math.isnan(row.objective_gap) and "Error" not in row.reason:
+        return replace(row, verdict="not checked", reason="no solver shows the answer to the program as it is written")
+    return row
 
 
 def _worst_member_rows(

@@ -9,12 +9,28 @@ from typing import Any
 import numpy as np
 
 from convexnovelty import uncertainty as sets
+from convexnovelty._lazy import cp
 from convexnovelty.checking.report import Row
+from convexnovelty.conic import ConicProgram
+from convexnovelty.direct import minimum
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.tools import listed
 from convexnovelty.validation import Array
 
-__all__ = ["KAPPA", "around", "directions", "distance", "evaluator", "joint", "law_row", "nominal", "unit_of", "value"]
+__all__ = [
+    "KAPPA",
+    "around",
+    "as_written",
+    "directions",
+    "distance",
+    "evaluator",
+    "joint",
+    "law_row",
+    "nominal",
+    "unit_of",
+    "value",
+]
 
 KAPPA = 1.5
 Evaluate = Callable[[Array, str], float]
@@ -53,6 +69,34 @@ def evaluator(centred: UncertaintySet) -> Evaluate:
     if centred.family == "covariance":
         return lambda a, route: sets.evaluate_deviation(centred, a, route)  # type: ignore[arg-type]
     return lambda a, route: sets.evaluate_loss(centred, a, KAPPA, route)  # type: ignore[arg-type]
+
+
+def as_written(centred: UncertaintySet, a: Array) -> float:
+    """The worst case over the constraints that the class returns, as CVXPY alone compiles them; NaN where it is not found.
+
+    The derived counterpart and the adversary share the arrays that a membership is compiled into, scaled and reduced to.
+    """
+    p = a.size
+    objective: Any
+    if centred.family in ("points", "mean"):
+        u = cp.Variable(p)
+        objective, constraints = a @ u, centred.membership(u)  # type: ignore[attr-defined]
+    else:
+        S = cp.Variable((p, p), symmetric=True)
+        objective = cp.sum(cp.multiply(np.outer(a, a), S))
+        if centred.family == "covariance":
+            constraints = centred.membership(S)  # type: ignore[attr-defined]
+        else:
+            m = cp.Variable(p)
+            objective, constraints = a @ m + KAPPA * cp.sqrt(objective), centred.membership(m, S)  # type: ignore[attr-defined]
+        constraints = [S >> 0, *listed(constraints)]
+    # The size of a direction along which members are small is not left to a solver's tolerance.
+    variance = centred.family == "covariance"
+    size = (1e3 * unit_of(centred, a)) ** (2 if variance else 1)
+    problem = cp.Problem(cp.Minimize(-objective / size), listed(constraints))
+    least = minimum(ConicProgram.from_problem(problem))
+    found = math.nan if least is None else -least * size
+    return math.sqrt(max(found, 0.0)) if variance else found
 
 
 def value(centred: UncertaintySet, member: Any, a: Array) -> float:

@@ -9,6 +9,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty import uncertainty as sets
 from convexnovelty.checking.contract import check_set
+from convexnovelty.uncertainty import derived
 
 MOMENTS = cn.Moments([3.0, -2.0], [[1.0, 0.3], [0.3, 0.6]])
 
@@ -195,3 +196,29 @@ def test_a_users_set_in_many_dimensions_is_tried_in_three():
 
     (row,) = rows_of_users_sets(Instance("wide", {"moments": wide, "uncertainty": Twelve(0.2)}, method=""))
     assert row.verdict == "not checked" and "three dimensions" in row.reason
+
+
+@pytest.mark.parametrize("base", RIGHT)
+def test_a_fault_in_the_arrays_that_both_routes_share_is_seen(base, monkeypatch):
+    """Arrays of a set that is a tenth larger: counterpart and adversary agree on them, the membership as written does not."""
+    right = derived._arrays
+
+    def larger(uncertainty):
+        if type(uncertainty) is not base:
+            return right(uncertainty)
+        grown = uncertainty.replaced(radius=1.1 * float(uncertainty.radius))
+        return right(grown.centred(np.zeros(2) if base is Cloud else MOMENTS))
+
+    monkeypatch.setattr(derived, "_arrays", larger)
+    found = fails(base(0.2))
+    assert "the membership as it is written, compiled by CVXPY alone, has the same worst case" in found
+    assert "no member does worse than the derived counterpart, and one does as badly" not in found
+
+
+def test_a_program_that_no_solver_answers_as_it_is_written_is_not_checked(monkeypatch):
+    monkeypatch.setattr("convexnovelty.checking.contract.as_written", lambda centred, a: float("nan"))
+    rows = [
+        row for row in check_set(Cloud(0.2), dimension=2) if row.source == "membership" and row.target == "adversary"
+    ]
+    assert [row.verdict for row in rows] == ["not checked"]
+    assert rows[0].reason == "no solver shows the answer to the program as it is written"
