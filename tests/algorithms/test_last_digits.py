@@ -35,3 +35,12 @@ def test_no_gap_is_asked_for_that_the_last_bits_of_the_gradient_hide(size):
     state = blocks.minimise(gram, linear, box.extended(length), 1e-14, rounds=200)
     gradient = kernels.laplacian(gamma=0.5)(X) @ state.b[:40] + linear[:40]
     assert kkt_gap(gradient, state.b[:40], box) <= 1e-13 * max(1.0, float(np.abs(gradient).max()))
+
+
+def test_a_point_whose_free_block_has_no_curvature_is_left_as_it_is():
+    """No Newton step is defined there: pair steps move it to a bound."""
+    start = np.array([0.5, 0.25, 0.0])
+    curved = np.diag([0.0, 0.0, 1.0])
+    for total in (None, 0.75):
+        found = smo._polished(smo._Program(curved, np.array([1.0, -1.0, 0.5]), Box.of(3, 1.0, None, total)), start)
+        assert found.tolist() == start.tolist()

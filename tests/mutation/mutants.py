@@ -22,7 +22,7 @@ from cosmic_ray.mutating import mutate_code
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("uncertainty", "methods", "algorithms", "checking")
-SEED = 20261129
+SEED = 20261130
 
 EXCLUDED = (
     "docstrings and other strings, with all that stands inside of an f-string",
