@@ -34,6 +34,7 @@ __all__ = [
     "check_parameters",
     "checked_weights",
     "feature_map",
+    "knows_no_points",
     "named_kernel",
     "takes_sparse",
     "validated",
@@ -102,6 +103,14 @@ def named_kernel(
         # The Laplacian kernel divides by a distance, the others by its square.
         gamma = laplacian_gamma(X, weights) if kernel == "laplacian" else scale_gamma(X, weights)
     return makers[kernel]()
+
+
+def knows_no_points(kernel: Any, rank: int | None) -> InputError:
+    """The error for moments in the place of points, where a kernel or a rank needs the points themselves."""
+    if kernel is None or kernel == "linear" or isinstance(kernel, Linear):
+        return InputError(f"rank: {rank!r} was found, but moments know no points to choose from; leave rank None")
+    more = "" if rank is None else " and rank=None"
+    return InputError(f"kernel: {kernel!r} was found, but moments know no points; give kernel='linear'{more}")
 
 
 def takes_sparse(kernel: Any) -> bool:

@@ -47,9 +47,9 @@ def _read(given: Any, names: Any, chosen: Mapping[str, Any]) -> Moments:
         raise InputError(f"negative_moments: {error}") from error
 
 
-def _along(scores: Array, level: float) -> float:
-    """The deviations of the negatives' own scores, in their full variance, by which the level exceeds their mean."""
-    margin, deviation = level - float(scores.mean()), float(scores.std())
+def _beyond(mean: float, deviation: float, level: float) -> float:
+    """The deviations of the negatives' scores, in their full variance, by which the level exceeds their mean."""
+    margin = level - mean
     return margin / deviation if deviation > 0 else np.inf if margin > 0 else 0.0
 
 
@@ -67,15 +67,16 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         :mod:`convexnovelty.streams`), used instead of the negative rows; None to estimate them. Columns with names are
         matched by them with those of X; moments know no names.
     factors : None for the full covariance; k for the factor model with k factors and a diagonal; 0 for the variances
-        alone, which of sparse points by rows are read in one pass.
+        alone, which of sparse points by rows are read in one pass. Moments that were given are cut down likewise.
     ridge : variance added in every direction, relative to the moments' own size.
     solver : "auto" for coordinate descent where it is exact and Clarabel elsewhere, or the name of a CVXPY solver.
 
     Attributes
     ----------
     guarantee_ : a bound on the probability of accepting a negative, as a sentence with ``bound``. With ``factors=0``
-        the region is that of uncorrelated columns; the bound is computed from the full variance of the negative rows'
-        scores where rows were given, and says that it assumes uncorrelated columns where only moments were.
+        the region is that of uncorrelated columns; the bound is computed from the full variance of the negatives' scores
+        where negative rows were given or moments with a covariance, and says that it assumes uncorrelated columns where
+        a source was read for its variances alone.
 
     Examples
     --------
@@ -129,7 +130,9 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             X, y = validated(self, X, y, accept_sparse="csr")
             self.classes_, index = binary_classes(self, y)
-        if not isinstance(moments, Moments):
+        if isinstance(moments, Moments):
+            moments = self._cut(moments)
+        else:
             chosen = self._representation(X)
             if moments is not None:
                 moments = _read(moments, getattr(self, "feature_names_in_", None), chosen)
@@ -142,8 +145,12 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"negative_moments: dimension {moments.dimension} was found where X has {X.shape[1]} columns; give both the same"
             )
-        # Rows of the fit show how the scores of negatives vary, whatever the moments leave out.
-        seen = X[index == 0] if moments.forced_diagonal and (index == 0).any() and given is None else None
+        # Rows of the fit, or the moments before they were cut, show how the scores of negatives vary in full.
+        left_out = moments.forced_diagonal and self.uncertainty is None
+        seen = X[index == 0] if left_out and (index == 0).any() and given is None else None
+        whole_moments: Moments | None = (
+            given if left_out and isinstance(given, Moments) and not given.forced_diagonal else None
+        )
         moments = self._ridged(moments)
         positives = X if index.all() else X[index == 1]
         exact = self.solver == "auto" and self.uncertainty is None and self.slack_penalty is not None
@@ -159,9 +166,15 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Support vectors lie on the boundary and belong to the region, for ``predict`` as for the sentence.
         self.score_, self.offset_ = LinearScore(region.normal), region.level - region.tie
         self.guarantee_, self.certificate_, self.objective_ = solution.guarantee, solution.residuals, solution.objective
-        if seen is not None and self.uncertainty is None:
+        if seen is not None or whole_moments is not None:
             tail, rejected = as_tail(self.tail), int((self._scores(positives) <= self.offset_).sum())
-            kappa = _along(self._scores(seen), self.offset_)
+            if whole_moments is not None:
+                w = np.asarray(region.normal)
+                mean, deviation = float(whole_moments.mean @ w), max(float(w @ whole_moments.multiply(w)), 0.0) ** 0.5
+            else:
+                scores = self._scores(seen)
+                mean, deviation = float(scores.mean()), float(scores.std())
+            kappa = _beyond(mean, deviation, self.offset_)
             self.guarantee_ = moment_classifier.bounded(kappa, tail, tail.sentence, rejected, positives.shape[0])
         return self
 
@@ -177,6 +190,20 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if integer(self.factors, "factors", 0) == 0:
             return {"representation": "diagonal"}
         return {"representation": "low_rank", "rank": self.factors}
+
+    def _cut(self, moments: Moments) -> Moments:
+        """Moments that were given, in the representation that ``factors`` asks for."""
+        if self.factors is None:
+            return moments
+        if integer(self.factors, "factors", 0) == 0:
+            if moments.representation == "diagonal":
+                return moments
+            cut = Moments.diagonal(moments.mean, moments.variances, moments.count, moments.ddof)
+            cut.own_axes, cut.forced_diagonal = moments.own_axes, moments.dimension > 1
+            return cut
+        if moments.representation == "low_rank" and moments.loadings.shape[0] <= self.factors:
+            return moments  # many classes share one object, which costs nothing
+        return moments.truncated(self.factors)
 
     def _ridged(self, moments: Moments) -> Moments:
         added = nonnegative(self.ridge, "ridge", squared=True) * moments.unit**2

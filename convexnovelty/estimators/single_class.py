@@ -9,7 +9,14 @@ import numpy as np
 
 from convexnovelty.algorithms.kernel_ridge import DENSE, SAFE, RidgeCertificate, low_rank_error
 from convexnovelty.errors import InputError, SolverError
-from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel, whole
+from convexnovelty.estimators.base import (
+    Learned,
+    WeightedNoveltyEstimator,
+    feature_map,
+    knows_no_points,
+    named_kernel,
+    whole,
+)
 from convexnovelty.estimators.scores import ExpansionScore, LinearScore, RegionScore
 from convexnovelty.features import FeatureMap, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear, Precomputed
@@ -18,6 +25,7 @@ from convexnovelty.moments import Moments
 from convexnovelty.regions import TIE_TOLERANCE
 from convexnovelty.sparse_rows import is_sparse, refuse_dense_covariance
 from convexnovelty.streams import as_source, features_of, is_stream, moments_of
+from convexnovelty.streams.results import moments_and_sample
 from convexnovelty.uncertainty import UncertaintySet, as_moment_set
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, nonnegative
@@ -33,6 +41,8 @@ CONSTANT = 1e-10
 EQUAL = 1e-28
 # Points up to which a Gram matrix may be stored and factorised where iterations do not converge.
 STORED = 5000
+# Rows of a source, or more with a large rank, in which the error of that rank is estimated.
+JUDGED = 2000
 
 
 class SingleClassMPM(WeightedNoveltyEstimator):
@@ -50,7 +60,8 @@ class SingleClassMPM(WeightedNoveltyEstimator):
     kernel, gamma, degree, coef0 : as for :class:`~convexnovelty.estimators.OneClassSVM`, with the same warning:
         means of columns that lie far apart widen a kernel with ``gamma="scale"``.
     rank : None for the kernel itself; k for its leading k directions. With ``solver="auto"`` and a ridge the error of
-        the scores is then estimated, and refused above a tenth of their spread (a small ridge, a narrow kernel).
+        the scores is then estimated, and refused above a tenth of their spread (a small ridge, a narrow kernel); of a
+        source it is that in some thousand rows, drawn anew.
     solver : "auto" for the closed form where there is one and Clarabel elsewhere, or the name of a CVXPY solver. With a
         kernel and a ridge no Gram matrix is stored, so that tens of thousands of points can be fitted.
     false_alarm_rate, calibration_share, random_state : as for :class:`~convexnovelty.estimators.OneClassSVM`.
@@ -136,20 +147,26 @@ class SingleClassMPM(WeightedNoveltyEstimator):
                 f"false_alarm_rate: {self.false_alarm_rate!r} was found, but no rows of a source are held out; leave it None, "
                 "and take the threshold from scores of rows that took no part"
             )
-        kernel, features = named_kernel(self.kernel, self.gamma, self.degree, self.coef0), None
+        kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+        features: FeatureMap | None = None
         source = None if isinstance(X, Moments) else as_source(X)
         if isinstance(kernel, Linear) and self.rank is None:
             moments = X if source is None else moments_of(source)
         elif source is None:
-            raise InputError(f"kernel: {self.kernel!r} was found, but moments know no points; give kernel='linear'")
+            raise knows_no_points(self.kernel, self.rank)
         elif self.rank is None:
             raise InputError(
                 f"rank: None was found with the kernel {self.kernel!r}; give a number to read a source in blocks"
             )
         else:
             features = features_of(source, kernel, self.rank)
-            moments = moments_of(source, features=features)
+            moments, drawn, weights = moments_and_sample(source, features, max(20 * self.rank, JUDGED), 1)
         learned = self._solved(moments, features)
+        if features is not None:
+            # What the rank costs is estimated in rows that were drawn: no pass compares all rows with all.
+            found = (drawn, np.asarray(features.coordinates(drawn)), weights)
+            certificate = self._judged(features.kernel, moments, *found, streamed=True)
+            learned = learned if certificate is None else replace(learned, certificate=certificate)
         names = None if source is None else source.names
         self.n_features_in_ = moments.dimension if features is None else features.points.shape[1]
         self.__dict__.pop("feature_names_in_", None)
@@ -175,7 +192,7 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         features = feature_map(X, kernel, self.rank)
         moments = Moments.estimate(features.training, weights=weights)
         learned = self._solved(moments, features)
-        certificate = self._judged(kernel, features, moments, weights)
+        certificate = self._judged(kernel, moments, features.points, np.asarray(features.training), weights)
         return learned if certificate is None else replace(learned, certificate=certificate)
 
     def _ball(self, unit: float) -> FrobeniusBall:
@@ -207,7 +224,14 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         return Learned(score, 1.0, found.guarantee, found.ridge.certificate, found.objective, found.scores)
 
     def _judged(
-        self, kernel: Kernel, features: FeatureMap, moments: Moments, weights: Array | None
+        self,
+        kernel: Kernel,
+        moments: Moments,
+        rows: Array,
+        coordinates: Array,
+        weights: Array | None,
+        *,
+        streamed: bool = False,
     ) -> RidgeCertificate | None:
         """What the rank costs, refused where that is too much; None where nothing was cut or nothing can be said."""
         if self.rank is None or self.solver != "auto":
@@ -217,13 +241,14 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         )
         if found is None or not found[1]:
             return None
-        error = low_rank_error(features.points, kernel, np.asarray(features.training), found[1], weights=weights)
+        error = low_rank_error(rows, kernel, coordinates, found[1], weights=weights)
         if error > SAFE:
+            exact = "" if streamed else ", or rank=None, which is exact"
             raise InputError(
                 f"rank: {self.rank} was found, at which the scores are about {error:.2g} of their spread away from those "
-                f"of the kernel, more than {SAFE:g}; give a larger rank or ridge, a wider kernel, or rank=None, which is exact"
+                f"of the kernel, more than {SAFE:g}; give a larger rank or ridge, or a wider kernel{exact}"
             )
-        return RidgeCertificate(error, 0, features.dimension)
+        return RidgeCertificate(error, 0, coordinates.shape[1])
 
     def _solved(self, moments: Moments, features: FeatureMap | None) -> Learned:
         uncertainty = self.uncertainty

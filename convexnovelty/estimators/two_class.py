@@ -13,9 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from convexnovelty.distances import squared_norms
 from convexnovelty.errors import ArgumentTypeError, InputError
-from convexnovelty.estimators.base import check_parameters, checked_weights, feature_map, named_kernel, validated, whole
+from convexnovelty.estimators.base import (
+    check_parameters,
+    checked_weights,
+    feature_map,
+    knows_no_points,
+    named_kernel,
+    validated,
+    whole,
+)
 from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import FeatureMap, LinearFeatures
+from convexnovelty.kernels import Linear
 from convexnovelty.methods import two_class_mpm
 from convexnovelty.moments import Moments
 from convexnovelty.sparse_rows import refuse_dense_covariance
@@ -141,8 +150,9 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"X: a mapping of {kinds or 'nothing'} was found; give cn.Moments of two classes by their labels"
             )
-        if self.kernel != "linear" or self.rank is not None:
-            raise InputError(f"kernel: {self.kernel!r} was found, but moments know no points; give kernel='linear'")
+        linear = self.kernel is None or self.kernel == "linear" or isinstance(self.kernel, Linear)
+        if not linear or self.rank is not None:
+            raise knows_no_points(self.kernel, self.rank)
         self.classes_ = np.array(sorted(X))
         negative, positive = (X[label] for label in sorted(X))
         if negative.dimension != positive.dimension:

@@ -20,8 +20,9 @@ from convexnovelty.sparse_rows import refuse_dense_covariance
 from convexnovelty.streams.source import Block, Columns, as_source, needed, rows_at_once
 from convexnovelty.validation import Array, integer
 
-__all__ = ["chunks", "features_of", "moments_by_class", "moments_of", "score_chunks"]
+__all__ = ["chunks", "features_of", "moments_and_sample", "moments_by_class", "moments_of", "score_chunks"]
 
+METHODS = ("decision_function", "predict", "score_samples")
 EXACT = 5000  # columns up to which a cut to ``rank`` factors is made once, at the end
 
 
@@ -149,6 +150,23 @@ def features_of(
     return KernelFeatures(drawn.points[np.argsort(drawn.places)], kernel, rank=rank)
 
 
+def moments_and_sample(
+    source: Any, features: FeatureMap, count: int, random_state: int
+) -> tuple[Moments, Array, Array | None]:
+    """The moments in a map's coordinates, with ``count`` random rows of the same pass and their weights, None for ones.
+
+    The rows are drawn anew: those that a map was made of lie nearer to its pivots than others do.
+    """
+    rows = rows_at_once(None, max(features.dimension, features.points.shape[1]))
+    moments, drawn = as_source(source, rows).reduced(
+        partial(_moments_and_sample, features, count, random_state), _both_merged
+    )
+    if moments is None:
+        raise InputError("source: it has no row; give at least one")
+    order = np.argsort(drawn.places)
+    return moments, drawn.points[order], None if drawn.weights is None else drawn.weights[order]
+
+
 def score_chunks(
     estimator: Any,
     source: Any,
@@ -175,6 +193,9 @@ def score_chunks(
     >>> bool(np.allclose(scores, detector.decision_function(X), atol=1e-12))
     True
     """
+    if method not in METHODS:
+        # "fit_predict" would learn anew from every block, and leave another estimator behind.
+        raise InputError(f"method: {method!r} was found; give one of {', '.join(METHODS)}")
     if not callable(getattr(estimator, method, None)):
         raise InputError(f"method: {type(estimator).__name__} has no {method!r}; give the name of one of its methods")
     named = Columns(_names(columns))
@@ -251,13 +272,20 @@ class _Sample:
     keys: Array
     places: Any
     points: Array
+    weights: Array | None
     moments: Moments | None
 
     def merged(self, other: _Sample) -> _Sample:
         keys = np.concatenate([self.keys, other.keys])
         places, points = np.concatenate([self.places, other.places]), np.vstack([self.points, other.points])
         kept = np.argsort(keys, kind="stable")[: self.count]
-        return _Sample(self.count, keys[kept], places[kept], points[kept], _merged(None, self.moments, other.moments))
+        weights: Array | None = None
+        if self.weights is not None or other.weights is not None:
+            # A block without weights has ones.
+            parts = [np.ones(len(part.keys)) if part.weights is None else part.weights for part in (self, other)]
+            weights = np.concatenate(parts)[kept]
+        moments = _merged(None, self.moments, other.moments)
+        return _Sample(self.count, keys[kept], places[kept], points[kept], weights, moments)
 
 
 def _sampled(columns: Columns, count: int, seed: int, index: int, raw: Any) -> _Sample:
@@ -271,7 +299,20 @@ def _sampled(columns: Columns, count: int, seed: int, index: int, raw: Any) -> _
     rows = X[kept] if isinstance(X, np.ndarray) else X[kept].toarray()
     moments = Moments.estimate(X, weights, representation="diagonal") if X.shape[0] else None
     # Blocks are numbered, and rows within them, which orders rows as the source does without knowing lengths.
-    return _Sample(count, keys[kept], index * 2**40 + kept, rows, moments)
+    return _Sample(count, keys[kept], index * 2**40 + kept, rows, None if weights is None else weights[kept], moments)
+
+
+def _moments_and_sample(
+    features: FeatureMap, count: int, seed: int, index: int, raw: Any
+) -> tuple[Moments | None, _Sample]:
+    sample = _sampled(Columns(), count, seed, index, raw)
+    return _moments(Columns(), features, 0, "dense", None, index, raw), sample
+
+
+def _both_merged(
+    left: tuple[Moments | None, _Sample], right: tuple[Moments | None, _Sample]
+) -> tuple[Moments | None, _Sample]:
+    return _merged(None, left[0], right[0]), left[1].merged(right[1])
 
 
 def _gamma(moments: Moments) -> float:

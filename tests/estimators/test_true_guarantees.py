@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import convexnovelty as cn
 from convexnovelty import persistence
+from convexnovelty.errors import InputError
 from convexnovelty.estimators import MomentClassifier
 from convexnovelty.factor_model import factor_model
 
@@ -47,6 +48,36 @@ def test_variances_alone_without_rows_say_that_columns_are_taken_for_uncorrelate
     assert all("uncorrelated columns" in guarantee for guarantee in said), said
     full = cn.two_class_mpm(cn.Moments.estimate(negatives), cn.Moments.estimate(positives)).solve().guarantee
     assert "uncorrelated" not in full
+
+
+@pytest.mark.parametrize("factors", [None, 0, 1, 2])
+@pytest.mark.parametrize("where", ["constructor", "fit"])
+def test_given_moments_are_cut_to_the_factors_as_rows_are(factors, where):
+    negatives, positives = _correlated()
+    negatives = negatives * np.linspace(1, 2, 10)
+    moments, y = cn.Moments.estimate(negatives), np.repeat([0, 1], [len(negatives), len(positives)])
+    expected = MomentClassifier(factors=factors).fit(np.vstack([negatives, positives]), y)
+    machine = MomentClassifier(factors=factors, negative_moments=moments if where == "constructor" else None)
+    found = machine.fit(positives, negative_moments=moments if where == "fit" else None)
+    np.testing.assert_allclose(
+        found.decision_function(negatives[:9]), expected.decision_function(negatives[:9]), rtol=1e-5
+    )
+    # The moments that were given know all correlations, so that the bound needs no assumption.
+    assert found.guarantee_.bound == pytest.approx(expected.guarantee_.bound, rel=1e-6)
+    assert str(found.guarantee_).split(" for ")[1] == str(expected.guarantee_).split(" for ")[1]
+    if factors is not None:
+        full = MomentClassifier(negative_moments=moments).fit(positives)
+        assert np.abs(found.score_.normal - full.score_.normal).max() > 1e-3 * np.abs(full.score_.normal).max()
+
+
+def test_given_moments_that_need_no_cut_are_not_copied():
+    alone = cn.Moments.diagonal(np.zeros(3), [1.0, 2.0, 3.0])
+    two = cn.Moments.low_rank(np.zeros(3), np.eye(3)[:2], 0.5)
+    assert MomentClassifier(factors=0)._cut(alone) is alone
+    assert MomentClassifier(factors=2)._cut(two) is two
+    assert MomentClassifier(factors=1)._cut(two).loadings.shape == (1, 3)
+    with pytest.raises(InputError, match="factors: -1 was found"):
+        MomentClassifier(factors=-1, negative_moments=alone).fit(np.ones((2, 3)) * [[3], [4]])
 
 
 def _told(moments: cn.Moments, tail: cn.tails.Tail | str | None = None) -> str:

@@ -58,8 +58,44 @@ def test_kernels_of_fixed_rank_from_a_source() -> None:
     assert found.n_features_in_ == 3
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_rank_that_moves_scores_too_far_is_refused_of_a_source_as_in_memory(weighted: bool) -> None:
+    w = np.arange(600.0) % 3 if weighted else np.ones(600)
+    blocks = list(zip(np.array_split(X, 7), np.array_split(w, 7), strict=True)) if weighted else np.array_split(X, 7)
+    for rank in (3, 10):
+        said = []
+        for fit in (
+            lambda machine: machine.fit(X, sample_weight=w if weighted else None),
+            lambda machine: machine.fit(lambda: iter(blocks)),
+        ):
+            with pytest.raises(InputError, match=rf"rank: {rank} was found, at which .* give a larger rank") as refusal:
+                fit(SingleClassMPM(0.2, kernel="gaussian", rank=rank))
+            said.append(str(refusal.value))
+        assert said[0].startswith(said[1]) and said[0].endswith("or rank=None, which is exact")
+    machine = SingleClassMPM(0.2, kernel="gaussian", rank=40)
+    inside = machine.fit(X, sample_weight=w if weighted else None).certificate_.error
+    assert machine.fit(lambda: iter(blocks)).certificate_.error == pytest.approx(inside, rel=1e-3)
+
+
+def test_a_rank_is_judged_in_the_rows_that_were_drawn_of_a_long_source() -> None:
+    long = np.random.default_rng(1).normal([3.0, 1.0, 2.0], size=(4000, 3))
+    machine = SingleClassMPM(0.2, kernel="gaussian", gamma=0.05)
+    with pytest.raises(InputError, match="rank: 3 was found"):
+        machine.set_params(rank=3).fit(iter_of(long))
+    exact = machine.set_params(rank=None).fit(long).score_samples(long[:1000])
+    for rank in (20, 40):
+        found = machine.set_params(rank=rank).fit(iter_of(long))
+        missed = np.sqrt(np.mean((found.score_samples(long[:1000]) - exact) ** 2)) / exact.std()
+        assert missed < found.certificate_.error < 5 * missed
+
+
+def iter_of(points: np.ndarray) -> Any:
+    """A function that starts a new iterator over blocks."""
+    return lambda: iter(np.array_split(points, 5))
+
+
 def test_a_machine_that_learnt_from_a_source_is_saved(tmp_path: Path) -> None:
-    machine = SingleClassMPM(0.5, kernel="gaussian", rank=10).fit(lambda: iter(np.array_split(X, 7)))
+    machine = SingleClassMPM(0.5, kernel="gaussian", rank=40).fit(lambda: iter(np.array_split(X, 7)))
     persistence.save(machine, tmp_path / "m.npz")
     again = persistence.load(tmp_path / "m.npz")
     assert (again.decision_function(NEW) == machine.decision_function(NEW)).all()
@@ -89,6 +125,18 @@ REFUSED = {
     "weights beside": (lambda: SingleClassMPM(kernel="linear").fit(iter([X]), sample_weight=[1.0]), "pairs of points"),
     "held-out rows": (lambda: SingleClassMPM(kernel="linear", false_alarm_rate=0.1).fit(iter([X])), "are held out"),
     "kernel of moments": (lambda: SingleClassMPM().fit(Moments.estimate(X)), "moments know no points"),
+    "rank of moments": (
+        lambda: SingleClassMPM(kernel="linear", rank=1).fit(Moments.estimate(X)),
+        "rank: 1 was found, but moments know no points to choose from; leave rank None",
+    ),
+    "rank of moments of classes": (
+        lambda: TwoClassMPM(rank=1).fit({0: Moments.estimate(X), 1: Moments.estimate(NEGATIVE)}),
+        "rank: 1 was found, but moments know no points to choose from; leave rank None",
+    ),
+    "kernel and rank of moments": (
+        lambda: SingleClassMPM(rank=1).fit(Moments.estimate(X)),
+        "kernel: 'gaussian' was found, but moments know no points; give kernel='linear' and rank=None",
+    ),
     "kernel without rank": (lambda: SingleClassMPM().fit(iter([X])), "give a number to read"),
     "one pass for two": (lambda: SingleClassMPM(rank=5).fit(iter([X])), "function that returns one"),
     "labels twice": (

@@ -262,6 +262,17 @@ def test_a_dense_covariance_of_many_sparse_columns_is_refused() -> None:
     assert streams.moments_of(wide, rank=2, rows=2).dimension == 50_000
 
 
+@pytest.mark.parametrize("method", ["fit_predict", "fit", "set_params", "transform", 1])
+def test_scores_are_asked_for_by_methods_that_learn_nothing(X: np.ndarray, method: Any) -> None:
+    detector = OneClassSVM().fit(X)
+    before = detector.decision_function(X)
+    with pytest.raises(
+        InputError, match=r"method: .* was found; give one of decision_function, predict, score_samples"
+    ):
+        list(streams.score_chunks(detector, X, method=method))
+    np.testing.assert_array_equal(detector.decision_function(X), before)
+
+
 def test_text_in_a_table_is_refused_by_name(tmp_path: Path) -> None:
     pd.DataFrame({"a": [1.0], "who": ["me"]}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"column 'who': .*string was found"):
