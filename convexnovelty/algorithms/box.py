@@ -86,7 +86,11 @@ class Box:
         if count < order.size:
             rest = abs(missing) - (float(reached[count - 1]) if count else 0.0)
             last = order[count]
-            b[last] = np.clip(b[last] + np.copysign(rest, missing), self.lower[last], self.upper[last])
+            moved = np.clip(b[last] + np.copysign(rest, missing), self.lower[last], self.upper[last])
+            # What rounding leaves between a coordinate and its bound would pass for room to move in.
+            dust = order.size * np.finfo(float).eps * abs(missing)
+            if rest > dust:
+                b[last] = bound[last] if abs(bound[last] - moved) <= dust else moved
         return b
 
     def threshold(self, score: Array) -> Array:

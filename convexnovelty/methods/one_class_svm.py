@@ -431,8 +431,13 @@ def resistance(solution: Solution, features: FeatureMap, outlier_fraction: float
 def leave_one_out(
     solution: Solution, features: FeatureMap, outlier_fraction: float, weights: Any = None
 ) -> list[Claim]:
-    """Points that fall outside when they are left out are support vectors, so that their share bounds the error."""
+    """Points that fall outside when they are left out are support vectors, so that their share bounds the error.
+
+    Of several optimal offsets another may be used once a point is gone, so that the claim is of a unique one.
+    """
     alpha = solution.values.get("alpha")
+    if solution.offset is None or solution.offset.width > 0:
+        return []
     upper = 1 / (outlier_fraction * features.n)
     feasible = upper * (features.n - 1) >= 1
     if alpha is None or solution.solver != "SMO" or not feasible or features.n > 60 or weights is not None:

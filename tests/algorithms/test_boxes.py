@@ -56,3 +56,14 @@ def test_added_and_chosen_coordinates():
     part = Box.of(4, [0.1, 1.0, 1.0, 1.0], total=1.0).part(np.array([0, 1]))
     assert part.upper.tolist() == [0.2, 2.0]
     assert Box.of(4, [0.1, 1.0, 1.0, 1.0], total=1.0).part(np.array([0])).upper.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("size", [3, 20, 97])
+def test_a_feasible_point_leaves_no_rounding_between_a_coordinate_and_its_bound(size):
+    """Whole numbers of coordinates at a bound of one in k: every other one stays exactly at zero."""
+    for k in range(1, size + 1):
+        for sign in (1.0, -1.0):
+            box = Box.of(size, 1.0 / k, np.full(size, sign), sign)
+            b = box.feasible(np.zeros(size), np.random.default_rng(k).permutation(size))
+            assert np.abs(b[b != 0.0]).tolist() == [1.0 / k] * k
+            assert b.sum() == pytest.approx(sign, rel=1e-14)

@@ -43,3 +43,14 @@ def test_leaving_one_out_is_claimed_of_the_plain_search_alone():
     assert one_class_svm.leave_one_out(plain, few, 0.33, np.ones(20)) == []
     many = cn.LinearFeatures(np.vstack([X, X + 0.1, X - 0.1, X[:1]]))
     assert one_class_svm.leave_one_out(one_class_svm.sequential(many, 0.33), many, 0.33) == []
+    # Six of twenty at their bound and none below it: the offset is an interval, of whose middle nothing is claimed.
+    several = one_class_svm.sequential(few, 0.3)
+    assert several.offset.width > 0 and one_class_svm.leave_one_out(several, few, 0.3) == []
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.3, 0.5])
+def test_the_chapters_choice_of_pairs_ends_where_all_points_may_be_at_a_bound(nu):
+    """The start left a multiplier of 1e-16, which passed for one that may fall and could not."""
+    plain = one_class_svm.sequential(FEATURES, nu)
+    scans = one_class_svm.sequential_schoelkopf(FEATURES, nu)
+    assert scans.objective == pytest.approx(plain.objective, rel=1e-9)
