@@ -62,13 +62,16 @@ def read_parquet(source: Path, array: str | None, limit: Callable[[float], None]
     plain = type(frame.index).__name__ == "RangeIndex"
     return (
         [str(name) for name in frame.columns],
-        [frame[name] for name in frame.columns],
+        [frame.iloc[:, j] for j in range(frame.shape[1])],  # by place: names that come twice are refused later
         (None if plain else [str(item) for item in frame.index]),
     )
 
 
-def numbers(column: Any, where: Callable[[int], str], name: str) -> Array:
-    """A column as numbers, gaps as NaN. Raises InputError naming the first cell that holds none."""
+def numbers(column: Any, where: Callable[[int], str], name: str, *, label: bool = True) -> Array:
+    """A column as numbers, gaps as NaN. Raises InputError naming the first cell that holds none.
+
+    ``label`` says whether the column could label the rows of every table instead.
+    """
     kind = str(getattr(column, "dtype", "object"))
     if kind.startswith(("int", "uint", "float", "bool", "Int", "UInt", "Float", "boolean")):
         return np.asarray(
@@ -81,9 +84,10 @@ def numbers(column: Any, where: Callable[[int], str], name: str) -> Array:
                 raise TypeError
             values[i] = np.nan if item is None or type(item).__name__ in ("NAType", "NaTType") else float(item)
         except (TypeError, ValueError, OverflowError):
+            instead = f", name the rows by it (--index {name!r})," if label else ""
             raise InputError(
-                f"{where(i)}: {str(item)[:40]!r} was found where a number is needed; store the column as numbers, name the "
-                f"rows by it (--index {name!r}), or leave it out (--ignore {name!r})"
+                f"{where(i)}: {str(item)[:40]!r} was found where a number is needed; store the column as numbers{instead} "
+                f"or leave it out (--ignore {name!r})"
             ) from None
     return values
 

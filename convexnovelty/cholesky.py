@@ -101,6 +101,14 @@ def _indefinite(K: Array, bound: str = "") -> IndefiniteError:
 
     eigenvalues: Any = eigh((K + K.T) / 2.0, eigvals_only=True, subset_by_index=[0, 0])
     least = float(eigenvalues[0])
+    skew = float(np.abs(K - K.T).max())
+    if least >= 0 and skew > 0:
+        # The symmetric part is semidefinite, so that an eigenvalue would show nothing.
+        return IndefiniteError(
+            f"X, kernel: the Gram matrix is not symmetric, entries differ from those across the diagonal by up to {skew:.6g}; "
+            "give a symmetric function, k(x, z) = k(z, x)",
+            least,
+        )
     return IndefiniteError(
         f"X, kernel: the Gram matrix is not positive semidefinite, its least eigenvalue is {bound}{least:.6g}; "
         "give a semidefinite kernel, or a larger tolerance if rounding explains this value",

@@ -11,7 +11,7 @@ import io
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,7 @@ class Grid:
     names: list[str]
     rows: list[list[str]]
     lines: list[int]
+    below: list[int] = field(default_factory=list)  # lines of separators alone at the end, which are no rows
 
 
 def number_of(text: str, decimal: str) -> float | None:
@@ -191,6 +192,7 @@ def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 def read_grid(text: str, name: str, layout: Layout) -> Grid:
     """All cells of a file. Raises InputError naming the line for a row with too many or too few cells."""
     rows, lines, names = [], [], None
+    below: list[int] = []
     try:
         for line, row in _rows(text, layout.separator):
             if layout.header and names is None:
@@ -202,7 +204,7 @@ def read_grid(text: str, name: str, layout: Layout) -> Grid:
         raise InputError(f"{name}, {error}") from error
     while rows and not any(cell.strip() for cell in rows[-1]):
         rows.pop()  # lines of separators alone, which spreadsheets leave below a table
-        lines.pop()
+        below.insert(0, lines.pop())
     if not rows:
         raise InputError(f"{name}: no row was found below the names of columns; give a file with numbers in it")
     if names is None:
@@ -221,7 +223,7 @@ def read_grid(text: str, name: str, layout: Layout) -> Grid:
                 f"{name}, line {line}: {len(row)} cells were found where line {first} has {len(names)}; "
                 "check separators and quotes in that line, or give --separator"
             )
-    return Grid(names, rows, lines)
+    return Grid(names, rows, lines, below)
 
 
 def fast_values(

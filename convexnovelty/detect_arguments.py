@@ -91,7 +91,7 @@ def check(arguments: argparse.Namespace, files: list[Path]) -> None:
     if len(files) != (1 if arguments.model else 2):
         wanted = "NEW alone, since --model was learnt before" if arguments.model else "TRAIN and NEW"
         raise InputError(f"detect: {len(files)} file(s) were found; give {wanted}")
-    from convexnovelty.tables import needed
+    from convexnovelty.tables import PARQUET, needed
     from convexnovelty.validation import integer, positive
 
     integer(arguments.top, "--top", 0)
@@ -100,6 +100,9 @@ def check(arguments: argparse.Namespace, files: list[Path]) -> None:
     positive(arguments.max_mb, "--max-mb")
     if arguments.array is not None and not any(file.suffix.lower() == ".npz" for file in files):
         raise InputError(f"--array: no .npz file is read, of which {arguments.array!r} could be an array; leave it out")
+    as_text = [f"--{flag}" for flag in ("separator", "decimal", "header") if getattr(arguments, flag) is not None]
+    if as_text and all(file.suffix.lower() in (*PARQUET, ".npz") for file in files):
+        raise InputError(f"{', '.join(as_text)}: no text is read, since {files[0]} has its own columns; leave it out")
     for flag, endings in (("out", RECORDS), ("plot", PICTURES), ("save", None)):
         name = getattr(arguments, flag)
         if not name:

@@ -400,7 +400,8 @@ def gaussian(width: float | None = None, gamma: float | str | None = None) -> Ga
     Parameters
     ----------
     width : positive number, in squared units of the points; chapter 8 of Learning with Kernels writes c.
-    gamma : positive number, 1 / width; or "scale", the default, for 1 / (p * mean of the column variances).
+    gamma : positive number, 1 / width; or "scale", the default, for 1 / (q * variance of all entries together), of
+        the q columns that vary.
 
     Raises
     ------

@@ -162,7 +162,7 @@ def _parquet(source: Path, how: FileLayout) -> Iterator[Piece]:
             names = [str(name) for name in frame.columns]
             labels = None if plain else [str(item) for item in frame.index]
             if len(frame):
-                table = array_table(source, how, names, [frame[name] for name in frame.columns], labels, done)
+                table = array_table(source, how, names, [frame.iloc[:, j] for j in range(frame.shape[1])], labels, done)
                 done += len(frame)
                 yield Piece(checked(table, how), done / n)
 

@@ -70,6 +70,10 @@ class FileLayout:
     mark: str = ""
     first: tuple[str, ...] = ()
 
+    def knows(self, name: str) -> bool:
+        """Whether every table may have this column: the rows learnt from have it, or are being read."""
+        return not self.features or name in self.features or name == self.label
+
 
 @dataclass(frozen=True)
 class Table:
@@ -216,7 +220,9 @@ def array_table(
     values, places = np.empty((n, len(kept))), np.arange(before + 1, before + n + 1)
     table = Table(str(source), [names[j] for j in kept], values, places, "row", labels, ignored=tuple(names))
     for k, j in enumerate(kept):
-        table.values[:, k] = array_files.numbers(columns[j], partial(table.where, j=k), names[j])
+        table.values[:, k] = array_files.numbers(
+            columns[j], partial(table.where, j=k), names[j], label=how.knows(names[j])
+        )
         if names[j] in how.numeric and array_files.has_flags(columns[j]):
             raise flag_found(f"{source}, column {names[j]!r}", "true or false")
     return table

@@ -147,13 +147,23 @@ def read_text(source: Path, how: FileLayout) -> Table:
         for k, j in enumerate(kept_columns):
             found = csv_files.number_of(row[j], layout.decimal)
             if found is None:
-                raise InputError(_text_found(table, i, k, grid, names, layout.decimal))
+                raise InputError(_text_found(table, i, k, grid, names, layout.decimal, how))
             values[i, k] = found
     _check_flags(table, grid, kept_columns, how)
-    table = replace(table, remarks=head.remarks, first=head.first)
+    table = replace(table, remarks=(*head.remarks, *_ended(grid)), first=head.first)
     if any(layout.decimal in row[j].strip(".") for row in grid.rows for j in kept_columns):
         table = replace(table, decimal=layout.decimal)
     return table if label is None else labelled(table, names[label], [row[label] for row in grid.rows], told, layout)
+
+
+def _ended(grid: csv_files.Grid) -> tuple[str, ...]:
+    """What is said of lines below the table that were left out."""
+    if not grid.below:
+        return ()
+    first, last = grid.below[0], grid.below[-1]
+    if first == last:
+        return (f"line {first}, the last, has separators alone and is no row",)
+    return (f"{len(grid.below)} lines at the end, {first} to {last}, have separators alone and are no rows",)
 
 
 def _check_flags(table: Table, grid: csv_files.Grid, columns: Sequence[int], how: FileLayout) -> None:
@@ -227,7 +237,9 @@ def _is_word(cell: str) -> bool:
     return cell[:1].isalpha() and "\n" not in cell and csv_files.number_of(cell, ".") is None
 
 
-def _text_found(table: Table, i: int, k: int, grid: csv_files.Grid, names: Sequence[str], decimal: str) -> str:
+def _text_found(
+    table: Table, i: int, k: int, grid: csv_files.Grid, names: Sequence[str], decimal: str, how: FileLayout
+) -> str:
     name = table.names[k]
     cell = grid.rows[i][names.index(name)].strip()
     texts = [n for n in table.names if _is_text([row[names.index(n)] for row in grid.rows], decimal)]
@@ -241,7 +253,9 @@ def _text_found(table: Table, i: int, k: int, grid: csv_files.Grid, names: Seque
             do = f"numbers are read with a decimal {other}: write it so, without marks of thousands, or give --decimal"
     elif name in texts:
         flags = " ".join(f"--ignore {text!r}" for text in texts)
-        do = f"it is a column of text: leave it out ({flags}), or label the rows by it (--index {name!r})"
+        do = f"it is a column of text: leave it out ({flags})"
+        if how.knows(name):
+            do += f", or label the rows by it (--index {name!r})"
     else:
         do = "write a plain number, or leave the cell empty and use --missing drop"
     return f"{table.where(i, k)}: {printable(cell)[:40]!r} was found where a number is needed; {do}"

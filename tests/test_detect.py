@@ -296,6 +296,51 @@ def test_labels_are_written_to_the_letter(
     assert pd.read_parquet("a.parquet").label.tolist() == labels
 
 
+@pytest.mark.parametrize("missing", ["error", "drop", "mean"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_lines_of_separators_below_a_table_are_said_to_be_no_rows(
+    missing: str, count: int, files: Path, capsys: Any
+) -> None:
+    with open("new.csv", "a") as file:
+        file.write(f"{',' * 7}\n" * count)
+    text = detect(capsys, "train.csv", "new.csv", "--missing", missing)
+    assert "new.csv: 60 rows" in text
+    said = "line 62, the last, has separators alone and is no row"
+    assert (said if count == 1 else "3 lines at the end, 62 to 64, have separators alone and are no rows") in text
+    NEW.to_csv("new.csv", index=False)
+    assert "separators alone" not in detect(capsys, "train.csv", "new.csv")
+
+
+def test_options_of_text_are_refused_where_no_text_is_read(files: Path, capsys: Any) -> None:
+    TRAIN.to_parquet("train.parquet")
+    np.savez("new.npz", X=NEW.to_numpy(), columns=list(NEW.columns))
+    said = refused(capsys, "train.parquet", "new.npz", "--separator", "tab", "--decimal", "comma", "--header", "no")
+    assert "--separator, --decimal, --header: no text is read" in said
+    for option in ("--separator", "comma"), ("--decimal", "point"), ("--header", "yes"):
+        assert f"{option[0]}: no text is read" in refused(capsys, "train.parquet", "new.npz", *option)
+        detect(capsys, "train.csv", "new.npz", *option)
+
+
+@pytest.mark.parametrize("large", [1, 2**60])
+def test_what_is_said_of_columns_of_parquet_can_be_followed(
+    large: int, files: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LARGE", large)
+    pq = pytest.importorskip("pyarrow.parquet")
+    TRAIN.to_parquet("train.parquet")
+    table = pq.read_table("train.parquet")
+    pq.write_table(table.append_column("area", table["area"]), "twice.parquet")
+    for pair in (("train.parquet", "twice.parquet"), ("twice.parquet", "train.parquet")):
+        assert "twice.parquet: columns 'area' occur more than once; give each its own name" in refused(capsys, *pair)
+    NEW.assign(pump="A").to_parquet("pump.parquet")
+    NEW.assign(pump="A b").to_csv("pump.csv", index=False)
+    for name in ("pump.parquet", "pump.csv"):
+        said = refused(capsys, "train.parquet", name)
+        assert "--ignore 'pump'" in said and "--index" not in said  # a column that train.parquet has not
+        detect(capsys, "train.parquet", name, "--ignore", "pump")
+    assert "--index 'pump'" in refused(capsys, "pump.parquet", "train.parquet")
+
+
 def test_years_that_both_tables_begin_with_are_not_learnt_from(tmp_path: Path, capsys: Any) -> None:
     for name in ("t.csv", "n.csv"):
         rows = np.random.default_rng(0).normal(size=(20, 2)).round(3)

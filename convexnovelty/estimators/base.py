@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,11 +21,14 @@ from convexnovelty.errors import ArgumentTypeError, InputError
 from convexnovelty.estimators.scores import Score
 from convexnovelty.false_positives import Calibration, threshold_rank
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
-from convexnovelty.kernels import Kernel, Linear
+from convexnovelty.kernels import Kernel, Linear, Precomputed
 from convexnovelty.modelling import NOTHING
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, spread
 from convexnovelty.tails import as_tail
-from convexnovelty.validation import Array, fraction, generator, points, squarable
+from convexnovelty.validation import LARGEST, SMALLEST, Array, fraction, generator, nonnegative, points, squarable
+
+if TYPE_CHECKING:
+    from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 
 __all__ = [
     "Learned",
@@ -36,6 +39,7 @@ __all__ = [
     "feature_map",
     "knows_no_points",
     "named_kernel",
+    "ridge_ball",
     "takes_sparse",
     "validated",
     "whole",
@@ -111,6 +115,19 @@ def knows_no_points(kernel: Any, rank: int | None) -> InputError:
         return InputError(f"rank: {rank!r} was found, but moments know no points to choose from; leave rank None")
     more = "" if rank is None else " and rank=None"
     return InputError(f"kernel: {kernel!r} was found, but moments know no points; give kernel='linear'{more}")
+
+
+def ridge_ball(ridge: float, square: float) -> FrobeniusBall:
+    """The ball whose radius is the ridge times a mean squared length of the points."""
+    from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall  # which machines without sets do not wait for
+
+    radius = nonnegative(ridge, "ridge", squared=True) * square
+    if radius and not SMALLEST <= radius <= LARGEST:
+        raise InputError(
+            f"X: points of length {square**0.5:.3g} were found (root of the mean square), and the ridge of {ridge:g} in their "
+            "unit is beyond what float64 can square; give points in a unit in which they are nearer to one"
+        )
+    return FrobeniusBall(radius)
 
 
 def takes_sparse(kernel: Any) -> bool:
@@ -219,6 +236,14 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if weights is not None:
             # A point without weight is no point: it must not even set the width of the kernel.
             kept &= weights > 0
+        if isinstance(getattr(self, "kernel", None), Precomputed) and not kept.all():
+            found = (
+                f"false_alarm_rate: {self.false_alarm_rate!r} was" if held_out.any() else "sample_weight: zeros were"
+            )
+            raise InputError(
+                f"{found} found with a precomputed kernel, whose matrix has a column for each row that takes no part; leave "
+                "it None, or give the matrix of the other points alone"
+            )
         learned = self._learn(X[kept], None if weights is None else weights[kept])
         if learned.guarantee is not None and learned.guarantee.startswith(NOTHING):
             # A detector that calls everything ordinary must not pass for one that found nothing novel.

@@ -10,6 +10,7 @@ from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.errors import InputError
 from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel, takes_sparse
 from convexnovelty.estimators.scores import BallScore, ExpansionScore, RegionScore
+from convexnovelty.kernels import Precomputed
 from convexnovelty.modelling import nothing_separated, outlier_share, quantile_interval
 from convexnovelty.regions import Guarantee, below_level, spread
 from convexnovelty.validation import Array
@@ -75,10 +76,13 @@ class OneClassSVM(_KernelMachine):
     ----------
     outlier_fraction : the largest share of the training sample outside (the papers' nu), in (0, 1].
     kernel : "gaussian" ("rbf"), "linear", "polynomial" ("poly"), "sigmoid", "laplacian", a kernel object or a function.
-        With the first four, ``rank=None`` and ``solver="auto"``, points may be sparse, and stay so.
+        With the first four, ``rank=None`` and ``solver="auto"``, points may be sparse, and stay so. With
+        ``cn.kernels.precomputed()`` X is the matrix k(x_i, x_j), and k(z, x_i) of new points (``SoftBall`` refuses it).
     gamma, degree, coef0 : parameters of a kernel that is given by its name. ``gamma="scale"`` is one over the number of
         columns times the variance of all entries together, as in scikit-learn. Columns whose means lie far apart make that
         variance large and the kernel so wide that it tells nothing apart: centre the columns first, or give a number.
+        Columns that do not vary are not counted; of the Laplacian kernel it is one over the number of all columns times
+        the root of the mean of their variances, since that kernel divides by a distance.
     rank : use a low-rank approximation of the kernel; None for the kernel itself.
     solver : "auto" for the block solver, or the name of a CVXPY solver.
     false_alarm_rate : None for the method's own threshold; or a rate in (0, 1) that held-out points guarantee.
@@ -103,7 +107,7 @@ class OneClassSVM(_KernelMachine):
     def _learn(self, X: Array, weights: Array | None) -> Learned:
         kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
         nu, name = outlier_share(self.outlier_fraction, "outlier_fraction"), self._solver()
-        if name is not None or self.rank is not None:
+        if name is not None or self.rank is not None or isinstance(kernel, Precomputed):
             from convexnovelty.methods import one_class_svm  # the block solver needs no program, and starts sooner
 
             features = feature_map(X, kernel, self.rank)
@@ -147,6 +151,11 @@ class SoftBall(_KernelMachine):
 
     def _learn(self, X: Array, weights: Array | None) -> Learned:
         kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
+        if isinstance(kernel, Precomputed):
+            raise InputError(
+                "kernel: a precomputed one was found, but a distance needs k(z, z) of new points, which the values k(z, x_i) do "
+                "not tell; give a kernel with a formula, or take OneClassSVM, whose region is this one where k(z, z) is one number"
+            )
         nu, name = outlier_share(self.outlier_fraction, "outlier_fraction"), self._solver()
         if name is not None or self.rank is not None:
             from convexnovelty.methods import soft_ball

@@ -27,7 +27,8 @@ class SemiSupervisedDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     confidence : None for a rate that holds for the next ordinary point; or the confidence with which it shall hold for
         the threshold that was found.
     novelty_score : "density_ratio", "low_density", a score object, or any classifier of scikit-learn.
-    uniform_share : the hybrid's share of uniform points.
+    uniform_share : the hybrid's share of uniform points; of no effect on a score that learns from ordinary points alone
+        ("low_density", and ``fit`` without unlabelled points).
     held_out : the share of ordinary points that only set the threshold.
     random_state : seed of the splits.
 

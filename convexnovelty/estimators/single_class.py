@@ -15,6 +15,7 @@ from convexnovelty.estimators.base import (
     feature_map,
     knows_no_points,
     named_kernel,
+    ridge_ball,
     whole,
 )
 from convexnovelty.estimators.scores import ExpansionScore, LinearScore, RegionScore
@@ -28,7 +29,7 @@ from convexnovelty.streams import as_source, features_of, is_stream, moments_of
 from convexnovelty.streams.results import moments_and_sample
 from convexnovelty.uncertainty import UncertaintySet, as_moment_set
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
-from convexnovelty.validation import Array, nonnegative
+from convexnovelty.validation import Array
 
 __all__ = ["SingleClassMPM"]
 
@@ -196,7 +197,7 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         return learned if certificate is None else replace(learned, certificate=certificate)
 
     def _ball(self, unit: float) -> FrobeniusBall:
-        return FrobeniusBall(nonnegative(self.ridge, "ridge", squared=True) * unit)
+        return ridge_ball(self.ridge, unit)
 
     def _ridge(self, X: Array, kernel: Kernel, weights: Array | None) -> UncertaintySet | None:
         """The set, if the machine is a ridge system whose ridge survives rounding."""

@@ -19,6 +19,7 @@ from convexnovelty.estimators.base import (
     feature_map,
     knows_no_points,
     named_kernel,
+    ridge_ball,
     validated,
     whole,
 )
@@ -28,8 +29,7 @@ from convexnovelty.kernels import Linear
 from convexnovelty.methods import two_class_mpm
 from convexnovelty.moments import Moments
 from convexnovelty.sparse_rows import refuse_dense_covariance
-from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
-from convexnovelty.validation import Array, nonnegative
+from convexnovelty.validation import Array
 
 __all__ = ["TwoClassMPM", "binary_classes"]
 
@@ -167,7 +167,7 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _solved(self, moments: tuple[Moments, Moments], features: FeatureMap | None, unit: float) -> TwoClassMPM:
         uncertainty = self.uncertainty
         if uncertainty is None:
-            uncertainty = FrobeniusBall(nonnegative(self.ridge, "ridge", squared=True) * unit**2)
+            uncertainty = ridge_ball(self.ridge, unit**2)
         if self.solver == "auto" and two_class_mpm.has_scalar_root(*moments, uncertainty):
             solution = two_class_mpm.scalar_root(*moments, uncertainty, self.tail)
         else:

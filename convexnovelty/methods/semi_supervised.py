@@ -175,7 +175,8 @@ class Detector:
     calibration : the held-out nominal scores with the threshold.
     region : the ordinary points; its decision values are the threshold less the score.
     guarantee : the false-positive rate as a sentence, with its number in ``guarantee.bound``.
-    labels, p_values : for the unlabelled sample itself.
+    labels, p_values : for the unlabelled sample itself. Without a ``confidence`` a point is labelled novel exactly when
+        its p-value is at most the rate; with one the threshold is higher, and fewer are.
     """
 
     scores: Score = field(repr=False)
@@ -235,7 +236,7 @@ class Detector:
 
     @property
     def p_values(self) -> Array:
-        """For each point of the unlabelled sample, the smallest rate at which it is called novel, of shape (n,)."""
+        """For each point of the unlabelled sample, the smallest rate at which it is called novel without a confidence, (n,)."""
         return self._crossed[1]
 
 

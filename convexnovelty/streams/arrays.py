@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from convexnovelty.errors import InputError
 from convexnovelty.streams.source import Source, rows_at_once
 
 __all__ = ["ArrayFiles", "Arrays"]
@@ -40,7 +41,15 @@ class ArrayFiles(Source):
 
     def raw(self) -> Iterator[Any]:
         """See :meth:`Source.raw`."""
-        yield from _cut(np.load(self.given, mmap_mode="r", allow_pickle=False), self.rows)
+        try:
+            mapped = np.load(self.given, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(f"source: {self.given} cannot be read as an array ({str(error)[:200]})") from error
+        if mapped.ndim != 2:
+            raise InputError(
+                f"source: {self.given} holds an array of shape {mapped.shape}; give one of two dimensions, one row a point"
+            )
+        yield from _cut(mapped, self.rows)
 
 
 def _shape(given: Any) -> tuple[Any, ...]:

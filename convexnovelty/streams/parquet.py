@@ -62,6 +62,10 @@ class Parquet(Source):
         try:
             return dataset.dataset(str(given), format="parquet")
         except (OSError, ValueError) as error:
+            if "duplicate field names" in str(error):
+                raise InputError(
+                    f"source: {given}: columns of one name occur more than once; give each its own"
+                ) from error
             raise InputError(f"source: {given} cannot be read as Parquet ({str(error)[:200]})") from error
 
     def _wanted(self) -> list[str]:

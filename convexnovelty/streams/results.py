@@ -97,7 +97,7 @@ def moments_by_class(
 ) -> dict[Any, Moments]:
     """The moments of each class of a table, by the column that holds the classes, in one pass."""
     named = Columns(_names(columns), classes=classes)
-    return as_source(source, rows, named).reduced(partial(_by_class, named, ddof), _union)
+    return as_source(source, rows, named).reduced(partial(_by_class, named, ddof), partial(_union, classes))
 
 
 def features_of(
@@ -249,18 +249,31 @@ def _merged(rank: int | None, left: Moments | None, right: Moments | None) -> Mo
 
 def _by_class(columns: Columns, ddof: Any, index: int, raw: Any) -> dict[Any, Moments]:
     block = Block.of(index, raw, columns)
+    for i, label in enumerate(block.classes.tolist()):
+        # NaN differs from itself, None does not, and NA is neither equal nor unequal to anything.
+        if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
+            raise InputError(
+                f"block {index}: {label} was found in row {i} of column {columns.classes!r}; give every row a class, or leave "
+                "such rows out"
+            )
     found = {}
-    for label in np.unique(block.classes):
-        found[label.item() if hasattr(label, "item") else label] = Moments.estimate(
-            block.points[block.classes == label], ddof=ddof
-        )
+    for label in _in_order(set(block.classes.tolist()), columns.classes):
+        found[label] = Moments.estimate(block.points[block.classes == label], ddof=ddof)
     return found
 
 
-def _union(left: dict[Any, Moments], right: dict[Any, Moments]) -> dict[Any, Moments]:
+def _in_order(labels: set[Any], column: str | None) -> list[Any]:
+    try:
+        return sorted(labels)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
+        raise InputError(f"classes: column {column!r} has labels of types {kinds}; give labels of one type") from error
+
+
+def _union(column: str, left: dict[Any, Moments], right: dict[Any, Moments]) -> dict[Any, Moments]:
     return {
         label: left[label] + right[label] if label in left and label in right else (left.get(label) or right[label])
-        for label in sorted({*left, *right})
+        for label in _in_order({*left, *right}, column)
     }
 
 

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from convexnovelty.errors import ConvexNoveltyError, IndefiniteError, InputError
-from convexnovelty.estimators import MomentClassifier, OneClassSVM, SingleClassMPM, TwoClassMPM
+from convexnovelty.estimators import (
+    MahalanobisSVM,
+    MomentClassifier,
+    OneClassSVM,
+    SingleClassMPM,
+    SoftBall,
+    TwoClassMPM,
+)
+from convexnovelty.features import KernelFeatures
+from convexnovelty.kernels import gaussian, precomputed
 from convexnovelty.uncertainty import FrobeniusBall, KLBall, LoewnerInterval, MeanEllipsoid
 
 
@@ -106,3 +115,40 @@ def test_held_out_points_set_a_threshold_without_a_ridge():
     detector = SingleClassMPM(0.5, ridge=0, gamma=0.5, false_alarm_rate=0.2, random_state=0).fit(X[:60])
     assert np.ptp(detector.score_samples(X[60:])) > 0.01
     assert "held-out" in detector.guarantee_
+
+
+def test_a_precomputed_kernel_is_that_of_its_points_or_refused_by_name(X):
+    kernel, Z = gaussian(gamma=0.5), np.random.default_rng(1).normal(size=(9, 2))
+    expected = OneClassSVM(0.2, kernel=kernel).fit(X).decision_function(Z)
+    found = OneClassSVM(0.2, kernel=precomputed()).fit(kernel(X)).decision_function(kernel(Z, X))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    with pytest.raises(InputError, match=r"^kernel: a precomputed one was found, but a distance needs k\(z, z\)"):
+        SoftBall(kernel=precomputed()).fit(kernel(X))
+    for kind in (OneClassSVM, SingleClassMPM, MahalanobisSVM):
+        with pytest.raises(InputError, match=r"^false_alarm_rate: 0.2 was found with a precomputed kernel"):
+            kind(kernel=precomputed(), false_alarm_rate=0.2, random_state=0).fit(kernel(X))
+    for kind in (OneClassSVM, SingleClassMPM):
+        with pytest.raises(InputError, match=r"^sample_weight: zeros were found with a precomputed kernel"):
+            kind(kernel=precomputed()).fit(kernel(X), sample_weight=np.arange(30) > 0)
+
+
+@pytest.mark.parametrize("unit", [1e-148, 1e100])
+def test_points_whose_ridge_is_no_number_are_refused_in_their_own_name(X, unit):
+    for machine in (SingleClassMPM(kernel="linear"), TwoClassMPM()):
+        with pytest.raises(InputError, match=r"^X: points of length .* give points in a unit"):
+            machine.fit((X + 3) * unit, np.repeat([0, 1], 15))
+
+
+def test_a_kernel_that_is_one_sided_far_out_is_not_called_indefinite_by_a_positive_number():
+    # Symmetric at the 32 points where a function is tried in both orders, and nowhere else.
+    X = np.arange(400.0)[:, None]
+    tried = set(np.linspace(0, 399, 32).astype(int).tolist())
+
+    def one_sided(A, B):
+        K = np.exp(-np.abs(A - B.T) / 3)
+        odd = ~np.isin(A.ravel(), list(tried))
+        return K * np.where(odd[:, None] & (B.ravel() > A), 0.2, 1.0)
+
+    with pytest.raises(IndefiniteError, match="the Gram matrix is not symmetric, entries differ") as refusal:
+        KernelFeatures(X, one_sided, rank=300)
+    assert refusal.value.eigenvalue >= 0

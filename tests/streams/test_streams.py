@@ -273,6 +273,46 @@ def test_scores_are_asked_for_by_methods_that_learn_nothing(X: np.ndarray, metho
     np.testing.assert_array_equal(detector.decision_function(X), before)
 
 
+CLASSES = {
+    "None": (["u", None, "v"], "block 0: (None|nan) was found in row 1 of column 'k'; give every row a class"),
+    "NaN": ([1.0, np.nan, 2.0], "block 0: nan was found in row 1 of column 'k'"),
+    "NA": (pd.array(["u", pd.NA, "v"], dtype="string"), "block 0: (<NA>|None|nan) was found in row 1 of column 'k'"),
+    "two types": (["u", 2, "v"], "classes: column 'k' has labels of types int, str; give labels of one type"),
+}
+
+
+@pytest.mark.parametrize("case", CLASSES)
+@pytest.mark.parametrize("parquet", [False, True])
+def test_rows_without_a_class_are_refused_by_name(case: str, parquet: bool, tmp_path: Path) -> None:
+    labels, message = CLASSES[case]
+    table: Any = pd.DataFrame({"a": [1.0, 2.0, 3.0], "k": labels})
+    if parquet and case != "two types":  # which Parquet cannot hold
+        table.to_parquet(tmp_path / "k.parquet")
+        table = tmp_path / "k.parquet"
+    with pytest.raises(InputError, match=message):
+        streams.moments_by_class(table, "k")
+
+
+def test_classes_of_two_types_in_two_blocks_are_refused_by_name() -> None:
+    blocks = [pd.DataFrame({"a": [1.0, 2.0], "k": labels}) for labels in ([1, 2], ["u", "v"])]
+    with pytest.raises(InputError, match="classes: column 'k' has labels of types int, str"):
+        streams.moments_by_class(blocks, "k")
+
+
+def test_files_that_are_no_matrix_or_name_a_column_twice_are_refused_by_name(tmp_path: Path) -> None:
+    np.save(tmp_path / "row.npy", np.arange(3.0))
+    (tmp_path / "text.npy").write_text("a,b")
+    pq.write_table(pa.table([[1.0, 2.0], [1.0, 2.0]], names=["a", "a"]), tmp_path / "twice.parquet")
+    for name, message in (
+        ("row.npy", r"row.npy holds an array of shape \(3,\); give one of two dimensions"),
+        ("text.npy", "text.npy cannot be read as an array"),
+        ("none.npy", "none.npy cannot be read as an array"),
+        ("twice.parquet", "twice.parquet: columns of one name occur more than once; give each its own"),
+    ):
+        with pytest.raises(InputError, match=message):
+            streams.moments_of(tmp_path / name)
+
+
 def test_text_in_a_table_is_refused_by_name(tmp_path: Path) -> None:
     pd.DataFrame({"a": [1.0], "who": ["me"]}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"column 'who': .*string was found"):
