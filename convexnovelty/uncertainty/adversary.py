@@ -45,8 +45,7 @@ class Adversary:
     def __call__(self, a: Any, kappa: float | None = None) -> Worst:
         """The worst case for the direction ``a``; for joint sets of moments also at ``kappa``."""
         a = vector(a, "a")
-        size = float(np.abs(a).max()) or 1.0
-        d, p = a / size, a.size
+        d, p = _towards(a), a.size
         if isinstance(self.uncertainty, MomentSet):
             kappa = nonnegative(1.0 if kappa is None else kappa, "kappa")
             if self._split:
@@ -71,10 +70,16 @@ class Adversary:
         if self._split:
             spread = self._spread(a)
             return Worst(spread.value, (self._means(a).member, spread.member))
-        p, d = a.size, a / (float(np.abs(a).max()) or 1.0)
+        p, d = a.size, _towards(a)
         _, v = self._membership.maximise(np.concatenate([np.zeros(p), svec(np.outer(d, d))]))
         m, S = v[:p], smat(v[p:], p)
         return Worst(float(np.sqrt(max(float(a @ S @ a), 0.0))), (m, S))
+
+
+def _towards(a: Array) -> Array:
+    """The direction at size one; the first axis for none, since every member is then a worst one and one is asked for."""
+    size = float(np.abs(a).max())
+    return a / size if size > 0 else np.asarray(np.eye(a.size)[0])
 
 
 def adversary(uncertainty: UncertaintySet, a: Any, kappa: float | None = None) -> Worst:
