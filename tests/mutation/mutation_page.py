@@ -84,7 +84,7 @@ def rate(mutants: list[dict[str, Any]], key: str) -> str:
     caught = count["killed"] + count["timeout"]
     total = caught + count["survived"]
     low, high = interval(caught, total)
-    return f"{100 * caught / max(total, 1):.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+    return f"{100 * caught / max(total, 1):.1f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def markdown(report: dict[str, Any], remarks: dict[str, dict[str, str]]) -> str:
