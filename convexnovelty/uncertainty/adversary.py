@@ -11,7 +11,7 @@ from convexnovelty.cones import smat, svec
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, UncertaintySet
 from convexnovelty.uncertainty.derived import membership_of
 from convexnovelty.uncertainty.product import Product
-from convexnovelty.validation import nonnegative, vector
+from convexnovelty.validation import Array, nonnegative, vector
 
 __all__ = ["Adversary", "Worst", "adversary", "worst_member"]
 
