@@ -83,7 +83,8 @@ def test_a_set_moves_with_its_centre(recipe):
         assert laws.evaluate(there, A, route) == pytest.approx(expected, rel=1e-6), route
 
 
-HULL = [r for r in EXAMPLES if r.id.startswith("MomentSetHull")]  # of which a solver finds no member without a direction
+# A solver finds no member of it where nothing is asked for.
+HULL = [r for r in EXAMPLES if r.id.startswith("MomentSetHull")]
 
 
 @pytest.mark.parametrize("recipe", unmixed() + HULL)
