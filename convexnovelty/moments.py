@@ -9,11 +9,13 @@ chunks and chunks are read in parallel.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from convexnovelty.columns import agree, by_name, names_of
 from convexnovelty.covariances import Spectrum, leading, spectrum, spectrum_of_factor
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import Estimate, estimate, exact_sum, nonnegative_vector
@@ -51,6 +53,8 @@ class Moments:
     own_axes : whether they are those of a kernel's coordinates, where a set that depends on the basis means nothing.
     forced_diagonal : whether correlations of a sample were left out, of all of it or of a part that was merged; a
         count beside variances alone says so, and neither other axes nor more points undo it.
+    names : those of the columns, where the points were a frame; None otherwise. Moments with names are merged with others,
+        and used beside points and other moments, by them.
 
     Examples
     --------
@@ -69,6 +73,7 @@ class Moments:
 
     own_axes: bool = False
     forced_diagonal: bool = False
+    names: tuple[str, ...] | None = None
 
     def __init__(self, mean: Any, covariance: Any, count: Any = None, ddof: Any = 0) -> None:
         mean = vector(mean, "mean")
@@ -135,7 +140,7 @@ class Moments:
         found, total = estimate(X, weights, ddof, representation, rank)
         made = cls._made(found, representation, total, ddof)
         made.own_axes = bool(getattr(X, "own_axes", False))
-        return made
+        return made.named(names_of(X))
 
     def _fill(self, parts: Estimate, representation: str, count: Any, ddof: Any) -> None:
         mean, loadings, specific, dense, remainder = parts
@@ -162,6 +167,28 @@ class Moments:
         self.own_axes = any(part.own_axes for part in before)
         self.forced_diagonal = any(part.forced_diagonal for part in before)
         return self
+
+    def named(self, names: Sequence[str] | None) -> Moments:
+        """The same moments, whose columns have these names from now on; None leaves them as they are."""
+        if names is not None:
+            if len(names) != self.dimension:
+                raise InputError(f"names: {len(names)} were found for {self.dimension} columns; give one for each")
+            self.names = tuple(names)
+        return self
+
+    def in_order(self, names: Sequence[str] | None, name: str, learnt: str) -> Moments:
+        """The moments with their columns in the order of ``names``, as they are where either has no names.
+
+        ``name`` is the argument and ``learnt`` says what has ``names``. Raises InputError for columns that are not the same.
+        """
+        if names is None or self.names is None or self.names == tuple(names):
+            return self
+        agree(self.names, name, names, learnt)
+        order = [self.names.index(entry) for entry in names]
+        dense = None if self._dense is None else self._dense[np.ix_(order, order)]
+        remainder = self._remainder[order]
+        parts = Estimate(self.mean[order], self._loadings[:, order], self._specific[order], dense, remainder)
+        return Moments._made(parts, self.representation, self.count, self.ddof)._after(self).named(names)
 
     @property
     def dimension(self) -> int:
@@ -320,7 +347,7 @@ class Moments:
         else:
             dense = self._dense + added * np.eye(self.dimension)
             parts = Estimate(self.mean, self._loadings, self._specific, dense, self._remainder)
-        return Moments._made(parts, self.representation, self.count, self.ddof)._after(self)
+        return Moments._made(parts, self.representation, self.count, self.ddof)._after(self).named(self.names)
 
     def truncated(self, rank: Any) -> Moments:
         """Low rank plus diagonal with ``rank`` factors, at least S in every direction: what is cut is bounded by the
@@ -331,14 +358,15 @@ class Moments:
         _, values, axes = np.linalg.svd(self.loadings, full_matrices=False)
         loadings, following = leading(values, axes, rank)
         parts = Estimate(self.mean, loadings, self._specific + following, None, self._remainder)
-        return Moments._made(parts, "low_rank", self.count, self.ddof)._after(self)
+        return Moments._made(parts, "low_rank", self.count, self.ddof)._after(self).named(self.names)
 
     def update(self, chunk: Any, weights: Any = None) -> Moments:
         """New moments with more points merged in, in the same representation."""
+        chunk = by_name(chunk, "chunk", self.names, "the moments")
         found, total = estimate(chunk, weights, self.ddof, self.representation, None, "chunk")
         added = Moments._made(found, self.representation, total, self.ddof)
         added.own_axes = bool(getattr(chunk, "own_axes", False))
-        return self + added
+        return self + added.named(names_of(chunk))
 
     def __add__(self, other: Any) -> Moments:
         """The moments of two samples together, from their moments alone (Chan, Golub and LeVeque 1983).
@@ -348,7 +376,8 @@ class Moments:
         """
         if not isinstance(other, Moments):
             return NotImplemented
-        return self._merged(other)._after(self, other)
+        other = other.in_order(self.names, "moments", "those that they are merged with")
+        return self._merged(other)._after(self, other).named(self.names or other.names)
 
     def _merged(self, other: Moments) -> Moments:
         if self.dimension != other.dimension:

@@ -65,7 +65,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     uncertainty, tail : a set around the negative moments and a tail; exact moments and Chebyshev by default.
     negative_moments : ``cn.Moments`` of the negatives, or a source of negative rows that is read in blocks (see
         :mod:`convexnovelty.streams`), used instead of the negative rows; None to estimate them. Columns with names are
-        matched by them with those of X; moments know no names.
+        matched by them with those of X.
     factors : None for the full covariance; k for the factor model with k factors and a diagonal; 0 for the variances
         alone, which of sparse points by rows are read in one pass. Moments that were given are cut down likewise.
     ridge : variance added in every direction, relative to the moments' own size.
@@ -131,7 +131,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X, y = validated(self, X, y, accept_sparse="csr")
             self.classes_, index = binary_classes(self, y)
         if isinstance(moments, Moments):
-            moments = self._cut(moments)
+            given = moments.in_order(getattr(self, "feature_names_in_", None), "negative_moments", "X")
+            moments = self._cut(given)
         else:
             chosen = self._representation(X)
             if moments is not None:
@@ -200,7 +201,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 return moments
             cut = Moments.diagonal(moments.mean, moments.variances, moments.count, moments.ddof)
             cut.own_axes, cut.forced_diagonal = moments.own_axes, moments.dimension > 1
-            return cut
+            return cut.named(moments.names)
         if moments.representation == "low_rank" and moments.loadings.shape[0] <= self.factors:
             return moments  # many classes share one object, which costs nothing
         return moments.truncated(self.factors)

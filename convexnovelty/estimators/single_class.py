@@ -168,7 +168,7 @@ class SingleClassMPM(WeightedNoveltyEstimator):
             found = (drawn, np.asarray(features.coordinates(drawn)), weights)
             certificate = self._judged(features.kernel, moments, *found, streamed=True)
             learned = learned if certificate is None else replace(learned, certificate=certificate)
-        names = None if source is None else source.names
+        names = moments.names if source is None else source.names
         self.n_features_in_ = moments.dimension if features is None else features.points.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:

@@ -159,6 +159,10 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"X: dimensions {negative.dimension} and {positive.dimension} were found; give equal ones")
         self.n_features_in_ = positive.dimension
         self.__dict__.pop("feature_names_in_", None)
+        names = positive.names or negative.names
+        positive, negative = (part.in_order(names, "X", "the other class") for part in (positive, negative))
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         counts = [part.count or 0.0 for part in (positive, negative)]
         weights = counts if all(counts) else [1.0, 1.0]
         squares = float(np.average([positive.unit**2, negative.unit**2], weights=weights))

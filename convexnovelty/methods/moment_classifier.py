@@ -35,6 +35,7 @@ from convexnovelty.chance import (
     reference,
     some_member,
 )
+from convexnovelty.columns import by_name
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.factor_model import factor_model
@@ -78,6 +79,7 @@ def _points(positives: Any, moments: Moments) -> Any:
             f"negative_moments: {type(moments).__name__} was found; give cn.Moments, for example "
             f"cn.Moments.estimate(negatives)"
         )
+    positives = by_name(positives, "positives", moments.names, "negative_moments")
     return squarable(as_points(positives, "positives", moments.dimension), "positives")
 
 

@@ -31,6 +31,7 @@ from convexnovelty.chance import (
     reference,
     some_member,
 )
+from convexnovelty.columns import agree
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -80,6 +81,12 @@ def _gap(moments_x: Moments, moments_y: Moments, pair: SetPair | None = None) ->
     if moments_x.dimension != moments_y.dimension:
         raise InputError(
             f"moments_y: dimension {moments_y.dimension} was found where moments_x has {moments_x.dimension}"
+        )
+    if moments_x.names != moments_y.names and moments_x.names is not None and moments_y.names is not None:
+        agree(moments_y.names, "moments_y", moments_x.names, "moments_x")
+        raise InputError(
+            f"moments_y: columns {', '.join(moments_y.names)} were found where moments_x has {', '.join(moments_x.names)}; "
+            "give both the same order"
         )
     x, y = (moments_x.mean, moments_y.mean) if pair is None else _references(pair, moments_x, moments_y)
     gap = np.asarray(x - y)

@@ -84,12 +84,14 @@ def moments_of(
     named = Columns(_names(columns), weights)
     if features is not None and rows is None:
         rows = rows_at_once(None, max(features.dimension, features.points.shape[1]))
-    found: Moments | None = as_source(source, rows, named).reduced(
+    read = as_source(source, rows, named)
+    found: Moments | None = read.reduced(
         partial(_moments, named, features, ddof, _representation(representation, rank), rank), partial(_merged, rank)
     )
     if found is None:
         raise InputError("source: it has no row; give at least one")
-    return found if rank is None else found.truncated(rank)
+    found = found if rank is None else found.truncated(rank)
+    return found if features is not None else found.named(read.names)
 
 
 def moments_by_class(
@@ -97,7 +99,9 @@ def moments_by_class(
 ) -> dict[Any, Moments]:
     """The moments of each class of a table, by the column that holds the classes, in one pass."""
     named = Columns(_names(columns), classes=classes)
-    return as_source(source, rows, named).reduced(partial(_by_class, named, ddof), partial(_union, classes))
+    read = as_source(source, rows, named)
+    found = read.reduced(partial(_by_class, named, ddof), partial(_union, classes))
+    return {label: moments.named(read.names) for label, moments in found.items()}
 
 
 def features_of(

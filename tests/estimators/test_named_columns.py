@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import convexnovelty as cn
-from convexnovelty import estimators, streams
+from convexnovelty import estimators, persistence, streams
 from convexnovelty.columns import names_of
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.novelty_scores import held_out_scores
@@ -112,6 +112,64 @@ def test_features_and_kernels_match_new_frames_by_name(kernel):
         np.testing.assert_array_equal(method(Z[TURNED]), method(Z))
         np.testing.assert_array_equal(method(Z), method(Z.to_numpy()))
     np.testing.assert_array_equal(chosen(X, Z[TURNED]), chosen(X, Z))
+
+
+@pytest.mark.parametrize("representation", ["dense", "diagonal", "low_rank"])
+def test_moments_are_merged_by_name(representation):
+    X, Z = frame(), frame(50, 1)
+
+    def of(table):
+        return cn.Moments.estimate(table, representation=representation)
+
+    same = of(X) + of(Z)
+    assert same.names == tuple(NAMES)
+    for merged in (of(X) + of(Z[TURNED]), of(X).update(Z[TURNED]), of(X).update(Z), of(X) + of(Z.to_numpy())):
+        assert merged.names == tuple(NAMES)
+        np.testing.assert_allclose(merged.mean, same.mean, rtol=1e-14)
+        np.testing.assert_allclose(merged.covariance, same.covariance, rtol=1e-12, atol=1e-12)
+    assert (of(X.to_numpy()) + of(Z)).names == tuple(NAMES) and (of(X.to_numpy()) + of(Z.to_numpy())).names is None
+    other = Z.rename(columns={"b": "d"})
+    for merge in (lambda: of(X) + of(other), lambda: of(X).update(other)):
+        with pytest.raises(InputError, match=r"matched by name with those of .* it lacks 'b'; has in addition 'd'"):
+            merge()
+
+
+def test_moments_of_sources_have_names(tmp_path):
+    X = frame()
+    X.to_parquet(tmp_path / "x.parquet")
+    for source in (X, [X[:50], X[50:]], iter([X[:50], X[50:]]), tmp_path / "x.parquet"):
+        assert streams.moments_of(source).names == tuple(NAMES)
+    assert streams.moments_of(X, columns=TURNED).names == tuple(TURNED)
+    assert streams.moments_of(X.to_numpy()).names is None
+    found = streams.moments_by_class(X.assign(k=np.arange(len(X)) % 2), "k")
+    assert [found[label].names for label in (0, 1)] == [tuple(NAMES)] * 2
+
+
+def test_moments_with_names_are_used_by_them(tmp_path):
+    X, table = frame(20, 3) + AWAY, frame()
+    moments, turned = cn.Moments.estimate(table), cn.Moments.estimate(table[TURNED])
+    right = cn.moment_classifier(X, moments).solve().objective
+    assert cn.moment_classifier(X[TURNED], moments).solve().objective == pytest.approx(right, rel=1e-9)
+    for factors in (None, 0, 1):
+        machine = estimators.MomentClassifier(factors=factors, negative_moments=turned).fit(X)
+        expected = estimators.MomentClassifier(factors=factors, negative_moments=moments).fit(X)
+        assert machine.guarantee_.bound == pytest.approx(expected.guarantee_.bound, rel=1e-9)
+        np.testing.assert_allclose(machine.decision_function(X), expected.decision_function(X), rtol=1e-6)
+    with pytest.raises(InputError, match="moments_y: columns c, a, b were found where moments_x has a, b, c"):
+        cn.two_class_mpm(cn.Moments.estimate(X), turned)
+    with pytest.raises(InputError, match=r"moments_y: .* it lacks 'b'; has in addition 'd'"):
+        cn.two_class_mpm(cn.Moments.estimate(X), cn.Moments.estimate(table.rename(columns={"b": "d"})))
+    two = estimators.TwoClassMPM().fit({0: moments, 1: cn.Moments.estimate(X[TURNED])})
+    expected = estimators.TwoClassMPM().fit({0: moments, 1: cn.Moments.estimate(X)})
+    names = two.feature_names_in_.tolist()
+    assert sorted(names) == NAMES
+    np.testing.assert_allclose(two.decision_function(X[names]), expected.decision_function(X), rtol=1e-9)
+    single = estimators.SingleClassMPM(kernel="linear").fit(moments)
+    assert single.feature_names_in_.tolist() == NAMES
+    scores = np.concatenate(list(streams.score_chunks(single, X[TURNED])))
+    np.testing.assert_allclose(scores, single.decision_function(X), rtol=1e-9)
+    persistence.save(estimators.MomentClassifier(negative_moments=turned).fit(X), tmp_path / "m.npz")
+    assert persistence.load(tmp_path / "m.npz").negative_moments.names == tuple(TURNED)
 
 
 @pytest.mark.parametrize("iterator", [False, True])
