@@ -120,6 +120,8 @@ class Kernel(ABC):
         half = few.shape[0] // 2 or few.shape[0]
         # Not k(few): a function may look whether both arguments are one object.
         values, turned = self.evaluate(few[:half], few), self.evaluate(few, few[:half]).T
+        if not (np.isfinite(values).all() and np.isfinite(turned).all()):
+            return  # too large for float64, which is told by the name of what is too large
         apart = np.abs(values - turned)
         size = float(np.abs(values).max(initial=0.0))
         if not apart.max(initial=0.0) <= SYMMETRY_TOLERANCE * size:
