@@ -23,10 +23,11 @@ from convexnovelty.cones import Block, Cones, smat, svec, svec_map
 from convexnovelty.conic import ConicProgram
 from convexnovelty.validation import Array
 
-__all__ = ["Face", "applied", "faces", "leaves", "well_inside", "with_margins"]
+__all__ = ["SAME", "Face", "applied", "faces", "leaves", "well_inside", "with_margins"]
 
 CANDIDATE = 1e-6  # share of the size of the slack below which an eigenvalue may be zero for all feasible points
-SAME = 3e-5  # size, beside its terms, of what may distinguish an equation from another, or from none
+# Sizes, beside its terms, of what may distinguish an equation from another, or from none; tried in this order.
+SAME = (3e-5, 1e-3)
 ZERO = 1e-9  # what is left of a slack that is zero, in a program that was scaled to size one
 
 Minimise = Callable[[ConicProgram], Array | None]
@@ -214,7 +215,7 @@ def _stating(program: ConicProgram, known: Sequence[Face]) -> ConicProgram:
     )
 
 
-def applied(program: ConicProgram, found: Sequence[Face]) -> tuple[sp.csr_array, Cones]:
+def applied(program: ConicProgram, found: Sequence[Face], same: float = SAME[0]) -> tuple[sp.csr_array, Cones]:
     """The rows of the reduced program as combinations of the old ones, and its cones."""
     if not found:
         return sp.eye_array(program.b.size, format="csr"), program.cones
@@ -240,7 +241,7 @@ def applied(program: ConicProgram, found: Sequence[Face]) -> tuple[sp.csr_array,
     width = np.asarray(abs(program.A).max(axis=0).todense()).ravel()
     even = sp.csr_array(program.A @ sp.diags_array(1.0 / np.where(width > 0, width, 1.0)))
     sizes = np.concatenate([_terms(face.equations, even[face.block.rows]) for face in found])
-    parts["zero"] = [stated, derived[_further(stated @ even, derived @ even, sizes)]]
+    parts["zero"] = [stated, derived[_further(stated @ even, derived @ even, sizes, same)]]
     rows = [part for kind in KINDS for part in parts[kind]]
     cones = Cones(
         sum(part.shape[0] for part in parts["zero"]),
@@ -262,7 +263,7 @@ def _terms(equations: sp.csr_array, rows: sp.csr_array) -> Array:
     return np.asarray(np.sqrt(terms.multiply(terms).sum(axis=1)), dtype=float).ravel()
 
 
-def _further(stated: sp.csr_array, derived: sp.csr_array, sizes: Array) -> NDArray[np.intp]:
+def _further(stated: sp.csr_array, derived: sp.csr_array, sizes: Array, same: float) -> NDArray[np.intp]:
     """Indices of derived equations that say more than the stated ones, and than each other.
 
     Faces come from a solver's points, and a semidefinite constraint hardly sees a small tilt of its null space: a
@@ -274,5 +275,5 @@ def _further(stated: sp.csr_array, derived: sp.csr_array, sizes: Array) -> NDArr
         basis = scipy.linalg.orth(stated.toarray().T)
         rest = rest - basis @ (basis.T @ rest)
     _, upper, order = scipy.linalg.qr(rest, mode="economic", pivoting=True)
-    rank = int(np.count_nonzero(np.abs(np.diag(upper)) > SAME))
+    rank = int(np.count_nonzero(np.abs(np.diag(upper)) > same))
     return np.sort(order[:rank])

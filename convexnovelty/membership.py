@@ -23,12 +23,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg
+from numpy.typing import NDArray
 
 from convexnovelty._lazy import cp
+from convexnovelty.cones import Cones
 from convexnovelty.conic import Boost, ConicProgram, ConicSolution, interior_scales
 from convexnovelty.direct import attempts, is_large
 from convexnovelty.errors import EmptySetError, InputError, RecompilationError, SolverError, UnboundedSetError
-from convexnovelty.facial import applied, faces, leaves, well_inside, with_margins
+from convexnovelty.facial import SAME, applied, faces, leaves, well_inside, with_margins
 from convexnovelty.validation import Array
 
 __all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
@@ -46,6 +48,10 @@ SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin 
 BESIDE = 1e-10  # share of a set's width up to which a coordinate of a point inside passes for zero
 EXACT = 1e-12  # violation of what is called a member without a solver's word
 DEPENDENT = 1e-6  # share of the largest singular value below which equations that faces added repeat others
+REACH, NARROW = (
+    1e-2,
+    1e-3,
+)  # by which the extent of a set may change where its flat cones are reduced: solvers see it dimly
 FLAT = 1e-9  # extent of a set along a direction, as a share of its largest, that is none
 SMALL = 400  # unknowns up to which a basis of what equations leave free is formed
 DONE = ("Solved", "AlmostSolved")
@@ -170,7 +176,7 @@ class Membership:
             self._points.append(point)
         self._scaled = scaled
         self._found = faces(held, self._points, _minimiser)
-        transform, cones = applied(scaled, self._found)
+        transform, cones = self._reduction()
         # From here on the origin lies inside of the set, to the last digit: where a set is a point, what rounding
         # leaves outside of the cones would make the dual programs unbounded. And the set is of size one.
         A, right = sp.csr_array(transform @ scaled.A), transform @ scaled.b
@@ -185,6 +191,28 @@ class Membership:
         right = [self._right(raw) for raw in raws]
         self._varying = np.flatnonzero(np.any([self._differ(b, right[0]) for b in right], axis=0))
         self.parameter = cp.Parameter(self._varying.size, value=right[0][self._varying]) if self._varying.size else None
+
+    def _reduction(self) -> tuple[sp.csr_array, Cones]:
+        """The rows and cones in which the set has an inside, shown to be of the same extent.
+
+        Faces come from a solver's points: where two cones hold one flat set, equations of both differ by their tilt, and
+        taken for two they would leave a point of it.
+        """
+        program, tilted = self._scaled, any(face.block.kind != "nonnegative" for face in self._found)
+        whole = _extent(program, self.columns) if tilted else None
+        for same in SAME:
+            transform, cones = applied(program, self._found, same)
+            if whole is None:
+                return transform, cones
+            A = sp.csr_array(transform @ program.A)
+            extent = _extent(ConicProgram(program.c, A, transform @ program.b, cones), self.columns)
+            if extent is not None and abs(extent - whole) <= NARROW + REACH * max(extent, whole):
+                return transform, cones
+        raise SolverError(
+            f"{self.name}: the set is flat, and in which directions cannot be told to enough digits; write its membership in "
+            "coordinates in which it is not, such as S == F.T @ X @ F with constraints on X",
+            "flat",
+        )
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
@@ -556,6 +584,14 @@ def _without_infinite_bounds(program: ConicProgram, name: str) -> ConicProgram:
 def _holds(program: ConicProgram, x: Array, violation: float = INSIDE) -> bool:
     """Whether a point satisfies the constraints, in a program that was scaled to size one."""
     return float(np.linalg.norm(program.cones.violations(program.b - program.A @ x))) <= violation
+
+
+def _extent(program: ConicProgram, columns: NDArray[np.intp]) -> float | None:
+    """How far a program's points reach along a generic direction of some columns; None where no solver tells."""
+    cost = np.zeros(program.c.size)
+    cost[columns] = np.random.default_rng(21).standard_normal(columns.size) / np.sqrt(columns.size)
+    ends = [_minimiser(replace(program, c=sign * cost)) for sign in (1.0, -1.0)]
+    return None if ends[0] is None or ends[1] is None else float(cost @ (ends[1] - ends[0]))
 
 
 def _minimiser(program: ConicProgram) -> Array | None:

@@ -15,6 +15,11 @@ from convexnovelty.validation import Array, symmetric
 __all__ = ["LoewnerInterval"]
 
 
+# Shares of the largest eigenvalue of what lies between the ends: below the first a solver hardly sees an eigenvalue, and
+# below the second, which is less than its tolerance, none at all.
+THIN, LEVEL = 1e-7, 1e-10
+
+
 class LoewnerInterval(CovarianceSet):
     r"""Covariances with :math:`L \preceq S \preceq S_0 + \rho D`.
 
@@ -83,7 +88,15 @@ class LoewnerInterval(CovarianceSet):
             # In coordinates in which the nominal covariance is the identity: a singular one leaves room inside.
             X = cp.Variable((F.shape[0], F.shape[0]), symmetric=True)
             return [S == F.T @ X @ F, (1.0 + self.radius) * np.eye(F.shape[0]) - X >> 0, *below]
-        return [self.center + self.radius * self.excess - S >> 0, *below]
+        low = np.zeros_like(self.upper) if self.lower is None else self.lower
+        values, vectors = np.linalg.eigh(self.upper - low)
+        used = values > LEVEL * max(float(values[-1]), 0.0)
+        if not used.all() or values[0] < THIN * values[-1]:
+            # The ends agree along some directions, or nearly so: in coordinates of their distance none is thin.
+            G = (vectors[:, used] * np.sqrt(values[used])).T
+            X = cp.Variable((G.shape[0], G.shape[0]), symmetric=True)
+            return [S == low + G.T @ X @ G, X >> 0, np.eye(G.shape[0]) - X >> 0] if G.shape[0] else [S == low]
+        return [self.upper - S >> 0, *below]
 
     def worst_deviation(self, a: cp.Expression) -> cp.Expression:
         """The deviation of the upper end."""
