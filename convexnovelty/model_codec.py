@@ -50,6 +50,7 @@ def _records() -> dict[str, type[Any]]:
         "region score": scores.RegionScore,
         "expansion": scores.ExpansionScore,
         "ball score": scores.BallScore,
+        "distance score": scores.DistanceScore,
         "half-space": regions.HalfSpace,
         "ball": regions.Ball,
         "threshold": regions.ScoreThreshold,

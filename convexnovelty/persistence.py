@@ -213,6 +213,8 @@ def _columns(score: Any) -> int:
     """How many columns a score takes, as its own arrays say."""
     if hasattr(score, "normal"):
         return int(score.normal.shape[0])
+    if hasattr(score, "center"):
+        return int(score.center.shape[0])
     if hasattr(score, "inner"):
         return _columns(score.inner)
     if hasattr(score, "features"):

@@ -15,28 +15,36 @@ __all__ = ["Quantity", "Tunable", "tune"]
 
 
 class Quantity:
-    r"""A letter of the paper: :math:`q = \text{unit}\cdot V x` for the solver's own variable :math:`x`.
+    r"""A letter of the paper: :math:`q = \text{shift} + \text{unit}\cdot V x` for the solver's own variable :math:`x`.
 
     Parameters
     ----------
     variable : what the solver sees, of the order of one.
     unit : the size of the quantity in the user's units.
     axes, inverse : the matrix V of shape (p, r) and the matrix that takes q / unit back to x, or None for both.
+    shift : what the solver's variable is measured from, in the user's units; None for the origin.
     """
 
     def __init__(
-        self, variable: cp.Variable, unit: float = 1.0, axes: Array | None = None, inverse: Array | None = None
+        self,
+        variable: cp.Variable,
+        unit: float = 1.0,
+        axes: Array | None = None,
+        inverse: Array | None = None,
+        shift: Array | None = None,
     ) -> None:
         self.variable = variable
         self.unit = unit
         self.axes = axes
         self.inverse = inverse
+        self.shift = shift
 
     @property
     def expression(self) -> cp.Expression:
         """The quantity in the user's units, to be used in further constraints."""
         rotated = self.variable if self.axes is None else self.axes @ self.variable
-        return rotated if self.unit == 1.0 else self.unit * rotated
+        scaled = rotated if self.unit == 1.0 else self.unit * rotated
+        return scaled if self.shift is None else scaled + self.shift
 
     @property
     def value(self) -> Any:
@@ -46,11 +54,13 @@ class Quantity:
         value = np.asarray(self.variable.value, dtype=float)
         if self.axes is not None:
             value = self.axes @ value
-        return float(self.unit * value) if value.ndim == 0 else self.unit * value
+        value = self.unit * value if self.shift is None else self.unit * value + self.shift
+        return float(value) if value.ndim == 0 else value
 
     def assign(self, value: Any) -> None:
         """Give the solver's variable the value that stands for ``value`` in the user's units."""
-        numbers = np.asarray(value, dtype=float) / self.unit
+        numbers = np.asarray(value, dtype=float)
+        numbers = (numbers if self.shift is None else numbers - self.shift) / self.unit
         self.variable.save_value(numbers if self.inverse is None else self.inverse @ numbers)
 
 

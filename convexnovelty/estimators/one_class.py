@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.errors import InputError
 from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel, takes_sparse
-from convexnovelty.estimators.scores import BallScore, ExpansionScore, RegionScore
-from convexnovelty.kernels import Precomputed
+from convexnovelty.estimators.scores import BallScore, DistanceScore, ExpansionScore, RegionScore
+from convexnovelty.kernels import Linear, Precomputed
 from convexnovelty.modelling import nothing_separated, outlier_share, quantile_interval
 from convexnovelty.regions import Guarantee, below_level, spread
 from convexnovelty.validation import Array
@@ -19,6 +20,8 @@ __all__ = ["OneClassSVM", "SoftBall"]
 
 # Tight enough for the offset and the counts of the nu-property; the Newton steps at the end make it exact.
 TOLERANCE = 1e-6
+# Share of entries that are not zero above which sparse rows may all lie far from the origin, and dense ones cost little more.
+FULL = 0.3
 
 
 class _KernelMachine(WeightedNoveltyEstimator):
@@ -171,6 +174,8 @@ class SoftBall(_KernelMachine):
                 solution.objective,
             )
         kernel = kernel.fitted(X)
+        if isinstance(kernel, Linear) and (dense := _worth_writing_out(X)) is not None:
+            return self._about_mean(dense, nu, weights)
         squares = kernel.diagonal(X)
         result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), linear=-squares / 2, tolerance=TOLERANCE)
         inner = ExpansionScore.of(X, result.multipliers, result.kernel)
@@ -184,6 +189,32 @@ class SoftBall(_KernelMachine):
             objective=2 * result.objective,
             scale=float(squares.max(initial=0.0)),
         )
+
+    def _about_mean(self, X: Array, nu: float, weights: Array | None) -> Learned:
+        """The ball of the points themselves, about their mean: far from the origin it would drown in their lengths."""
+        mean = X.mean(axis=0)
+        points = X - mean
+        squares = np.einsum("ij,ij->i", points, points)
+        upper = self._upper(X.shape[0], weights)
+        result = solve_dual(points, Linear(), upper=upper, linear=-squares / 2, tolerance=TOLERANCE)
+        center = points.T @ result.multipliers
+        score = DistanceScore(mean + center)
+        scores = score(X)
+        level = quantile_interval(scores, nu, _shares(weights)).used
+        return Learned(
+            score,
+            level,
+            self._counted(scores, level),
+            objective=2 * result.objective,
+            scale=float(squares.max(initial=0.0)),
+        )
+
+
+def _worth_writing_out(X: Any) -> Array | None:
+    """The points as a dense array, unless they are sparse and mostly zero."""
+    if not sp.issparse(X):
+        return np.asarray(X)
+    return np.asarray(X.toarray()) if X.nnz > FULL * X.shape[0] * X.shape[1] else None
 
 
 def _shares(weights: Array | None) -> Array | None:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from convexnovelty.algorithms.block_dual import decision
+from convexnovelty.distances import squared_norms
 from convexnovelty.kernels import Kernel, Linear
 from convexnovelty.regions import Region
 from convexnovelty.validation import Array
 
-__all__ = ["BallScore", "ExpansionScore", "LinearScore", "RegionScore", "Score"]
+__all__ = ["BallScore", "DistanceScore", "ExpansionScore", "LinearScore", "RegionScore", "Score"]
 
 
 class Score:
@@ -44,6 +46,20 @@ class RegionScore(Score):
     def __call__(self, Z: Array) -> Array:
         """The score of each row."""
         return np.asarray(self.region.decision_values(self.features.coordinates(Z)) + self.region.level)
+
+
+@dataclass(frozen=True)
+class DistanceScore(Score):
+    """Minus the squared distance to a centre, for points, dense or sparse."""
+
+    center: Array
+
+    def __call__(self, Z: Any) -> Array:
+        """The score of each row."""
+        if sp.issparse(Z):
+            return np.asarray(2 * (Z @ self.center) - squared_norms(Z) - self.center @ self.center)
+        away = Z - self.center
+        return np.asarray(-np.einsum("ij,ij->i", away, away))
 
 
 @dataclass(frozen=True)

@@ -19,17 +19,16 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, 
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     check_features,
-    gram_form,
     least_share,
     not_hard,
     outlier_share,
     quantile_interval,
     sample_shares,
     slack_price,
-    span_gram,
+    squared_length,
     weights_differ,
 )
-from convexnovelty.regions import Ball, Guarantee, Interval, spread
+from convexnovelty.regions import OUTSIDE_SPAN, Ball, Guarantee, Interval, spread
 from convexnovelty.validation import Array, choice
 
 METHOD = Method(
@@ -76,6 +75,31 @@ def soft_ball(
     check_features(features)
     choice(form, "form", ("primal", "dual"))
     return (primal if form == "primal" else dual)(features, outlier_fraction, weights)
+
+
+class _AboutMean:
+    r"""The sample about its mean, where the ball is the same and is not small beside its distance from the origin.
+
+    :math:`\|\Phi(x_i)-c\|^2` depends on differences alone: with :math:`\sum_i\alpha_i=1` neither 8.17 nor 8.18 changes when
+    all points move. ``phi`` are the coordinates about ``mean``, ``beyond`` is what a basis that was cut short does not hold
+    of a point's squared length, and ``squares`` are the squared lengths about the mean.
+    """
+
+    def __init__(self, features: FeatureMap) -> None:
+        training = np.asarray(features.training)
+        self.mean = training.mean(axis=0)
+        self.phi = training - self.mean
+        self.beyond = np.zeros(features.n)
+        if isinstance(features, KernelFeatures):
+            norms = features.squared_norms()
+            apart = norms - np.einsum("ij,ij->i", training, training)
+            self.beyond = np.where(apart > OUTSIDE_SPAN * np.abs(norms), apart, 0.0)
+        self.squares = np.einsum("ij,ij->i", self.phi, self.phi) + self.beyond
+        self.unit = float(np.sqrt(self.squares.mean())) or features.unit
+
+    def gram(self) -> Array:
+        """The inner products of the coordinates about the mean."""
+        return np.asarray(self.phi @ self.phi.T)
 
 
 def _reading(features: FeatureMap, center: Array, nu: float, shares: Array) -> Reading:
@@ -127,16 +151,21 @@ def _at_point(features: FeatureMap, center: Array, squared_radius: float, shares
 def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Formulation:
     """The squared radius is minimised; points may lie outside at a price. It is convex in R^2, not in R."""
     nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
-    phi, unit, n = np.asarray(features.training) / features.unit, features.unit, features.n
-    squares = features.squared_norms() / unit**2
+    about, n = _AboutMean(features), features.n
+    phi, unit, squares = about.phi / about.unit, about.unit, about.squares / about.unit**2
     c, xi = cp.Variable(phi.shape[1]), cp.Variable(n, nonneg=True)
     r2, q = cp.Variable(nonneg=True), cp.Variable()
     price = slack_price(nu, shares)
-    # One cone for |c|^2 instead of one a point: |x - c|^2 = k(x, x) - 2 <x, c> + q, q >= |c|^2, tight where it counts.
+    # One cone for |c|^2 instead of one a point: |x - c|^2 = |x|^2 - 2 <x, c> + q, q >= |c|^2, tight where it counts.
     inside = squares - 2 * (phi @ c) + q <= r2 + xi
     return Formulation(
         cp.Problem(cp.Minimize(r2 + price * (shares @ xi)), [inside, cp.sum_squares(c) <= q]),
-        {"c": Quantity(c, unit), "xi": Quantity(xi, unit**2), "R2": Quantity(r2, unit**2), "q": Quantity(q, unit**2)},
+        {
+            "c": Quantity(c, unit, shift=about.mean),
+            "xi": Quantity(xi, unit**2),
+            "R2": Quantity(r2, unit**2),
+            "q": Quantity(q, unit**2),
+        },
         objective_unit=unit**2,
         read=lambda values: _reading(features, values["c"], nu.value, shares),
         composed=lambda values: _at_point(features, values["c"], values["R2"], shares),
@@ -155,15 +184,17 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
 def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Formulation:
     """The centre as a convex combination of the points, with the same box as the one-class machine."""
     nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
-    unit = features.unit
+    about = _AboutMean(features)
+    unit = about.unit
     alpha = cp.Variable(features.n, nonneg=True)
     price = slack_price(nu, shares)
-    objective = gram_form(alpha, features, unit) - (features.squared_norms() / unit**2) @ alpha
+    form = squared_length(alpha, about.phi / unit, lambda: about.gram() / unit**2)
+    objective = form - (about.squares / unit**2) @ alpha
     return Formulation(
         cp.Problem(cp.Minimize(objective), [alpha <= price * shares, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, np.asarray(features.training).T @ values["alpha"], nu.value, shares),
+        read=lambda values: _reading(features, about.mean + about.phi.T @ values["alpha"], nu.value, shares),
         tunables={"outlier_fraction": nu},
     )
 
@@ -177,12 +208,12 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
 def sequential(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Solution:
     """Sequential minimal optimisation of the dual, whose linear term is the diagonal of the Gram matrix."""
     nu, shares = outlier_share(outlier_fraction, "outlier_fraction"), sample_shares(weights, features.n)
-    squares = features.squared_norms()
-    result = smo(2 * span_gram(features), p=-squares, upper=shares / nu)
-    center = np.asarray(features.training).T @ result.multipliers
-    reading = _reading(features, center, nu, shares)
+    about = _AboutMean(features)
+    result = smo(2 * about.gram(), p=-about.squares, upper=shares / nu)
+    center = about.phi.T @ result.multipliers
+    reading = _reading(features, about.mean + center, nu, shares)
     return Solution(
-        float(center @ center - squares @ result.multipliers),
+        float(center @ center - about.squares @ result.multipliers),
         {"alpha": result.multipliers},
         reading.region,
         reading.guarantee,
@@ -217,16 +248,15 @@ def as_one_class_svm(features: FeatureMap, outlier_fraction: float, weights: Any
 )
 def hard_ball(features: FeatureMap, outlier_fraction: float = 0.0, weights: Any = None) -> Formulation:
     """Below an outlier fraction of 1/n no slack is worth its price: the smallest ball that holds the whole sample."""
-    shares, unit = sample_shares(weights, features.n), features.unit
-    kept = np.flatnonzero(shares)
-    phi = np.asarray(features.training)[kept] / unit
-    beyond = np.sqrt(np.maximum(features.squared_norms()[kept] / unit**2 - np.einsum("ij,ij->i", phi, phi), 0.0))
+    shares, about = sample_shares(weights, features.n), _AboutMean(features)
+    kept, unit = np.flatnonzero(shares), about.unit
+    phi, beyond = about.phi[kept] / unit, np.sqrt(about.beyond[kept]) / unit
     c, R = cp.Variable(phi.shape[1]), cp.Variable()
     # What a basis cut short does not hold of a point counts towards its distance, whatever the centre.
     away = cp.hstack([phi - np.ones((kept.size, 1)) @ cp.reshape(c, (1, phi.shape[1]), order="F"), beyond[:, None]])
     return Formulation(
         cp.Problem(cp.Minimize(R), [cp.norm(away, 2, axis=1) <= R]),
-        {"c": Quantity(c, unit), "R": Quantity(R, unit)},
+        {"c": Quantity(c, unit, shift=about.mean), "R": Quantity(R, unit)},
         objective_unit=unit,
         read=lambda values: _reading(features, values["c"], 0.5 * least_share(weights, features.n), shares),
         composed=lambda values: _at_point(features, values["c"], max(values["R"], 0.0) ** 2, shares),
@@ -241,12 +271,10 @@ METHOD.step(
     reference="formulation",
     objective=lambda value: -value,
     values=lambda solution, features: {
-        "c": (c := np.asarray(features.training).T @ solution.values["alpha"]),
+        "c": (about := _AboutMean(features)).mean + (c := about.phi.T @ solution.values["alpha"]),
         "R2": solution.offset.used,
         "q": float(c @ c),
-        "xi": np.maximum(
-            features.squared_norms() - 2 * np.asarray(features.training) @ c + c @ c - solution.offset.used, 0.0
-        ),
+        "xi": np.maximum(about.squares - 2 * about.phi @ c + c @ c - solution.offset.used, 0.0),
     },
 )
 METHOD.step(

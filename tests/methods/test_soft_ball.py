@@ -76,11 +76,18 @@ def test_three_corners_of_a_triangle():
             cn.soft_ball(features, 0.1).solve(),
             cn.soft_ball(features, 0.1, form="primal").solve(),
             soft_ball.sequential(features, 0.1),
-            soft_ball.hard_ball(features, 0.1).solve(),
         ):
             assert solution.region.center == pytest.approx(center, abs=1e-5)
             assert solution.region.squared_radius == pytest.approx(squared, rel=1e-6)
             assert solution.region.contains(X).all()
+        # A ball of radius R that holds the points has its centre within root R^2 - R*^2 of the smallest one's: a solver
+        # that knows R to ten digits knows the centre to five.
+        hard = soft_ball.hard_ball(features, 0.1).solve()
+        reach = float(((X - hard.region.center) ** 2).sum(axis=1).max())
+        assert reach == pytest.approx(squared, rel=1e-8) and hard.objective**2 == pytest.approx(squared, rel=1e-8)
+        assert ((hard.region.center - center) ** 2).sum() <= reach - squared + 1e-14
+        assert hard.region.squared_radius == pytest.approx(squared, rel=1e-6)
+        assert hard.region.contains(X).all()
 
 
 def test_two_points_have_a_quarter():
