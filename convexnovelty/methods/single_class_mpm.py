@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 import scipy.sparse.linalg
 
 from convexnovelty import datasets, kernels, tails
@@ -62,6 +63,7 @@ GRAM_CONDITION = 1e-9
 
 # Relative accuracy of the largest feasible kappa where bisection has to find it.
 EDGE = 1e-6
+FAR = 1e6  # kappa beyond which nobody asks for a limit
 
 
 # -- what several nodes share --------------------------------------------------------------------------------------------
@@ -278,8 +280,8 @@ def _program(
 
     def admissible() -> None:
         found = _centred(_renumbered(recipe, robust), moments).ellipsoidal(tail.kappa(alpha.value))
-        if found is not None and _reaches(float(found[0]), zeta := _zeta(moments, found[1])):
-            raise _refused(tail, alpha.value, zeta - (float(found[0]) - tail.kappa(alpha.value)))
+        if found is not None and _reaches(float(found[0]), _zeta(moments, found[1])):
+            raise _refused(tail, alpha.value, _edge(_renumbered(recipe, robust), moments, tail.kappa(alpha.value)))
 
     return Formulation(
         cp.Problem(cp.Minimize(u), constraints),
@@ -310,6 +312,22 @@ def _zeta(moments: Moments, covariance: Array) -> float:
     """The paper's zeta = sqrt(m'C^{-1}m); infinite when the mean has a component outside the range of C."""
     direction, exact = _direction(moments, covariance)
     return float("inf") if exact else float(np.sqrt(max(float(moments.mean @ direction), 0.0)))
+
+
+def _edge(uncertainty: UncertaintySet | None, moments: Moments, beyond: float) -> float:
+    """The supremum of feasible kappa in closed form, below one that is not; 0 where none is.
+
+    Kappa stands inside of the counterpart of a joint set: what such a set adds to it depends on it.
+    """
+    robust = _centred(uncertainty, moments)
+
+    def room(kappa: float) -> float:
+        multiplier, covariance = cast(tuple[float, Array], robust.ellipsoidal(kappa))
+        return _zeta(moments, covariance) - float(multiplier)
+
+    if room(0.0) <= 0:
+        return 0.0
+    return float(scipy.optimize.brentq(room, 0.0, beyond, xtol=1e-15, rtol=1e-14)) if room(beyond) < 0 else beyond
 
 
 def _reaches(multiplier: float, zeta: float) -> bool:
@@ -347,11 +365,13 @@ def _kappa_limit(moments: Moments, uncertainty: UncertaintySet | None, numbers: 
             problem.solve(solver="CLARABEL")
         return -float(problem.value) if problem.status == cp.OPTIMAL else 0.0
 
-    low, high = 0.0, margin(0.0)
+    low, high = 0.0, margin(0.0)  # the limit itself, unless kappa stands inside of the counterpart of a joint set
     if problem.status != cp.OPTIMAL:
         raise SolverError(f"confidence: the largest feasible one was not found (status {problem.status})", "failed")
     if high <= 1e-9:
         return 0.0
+    while high < FAR and margin(high) > 1e-9 * high:
+        low, high = high, 2 * high
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if margin(middle) > 1e-9 else (low, middle)
@@ -386,7 +406,7 @@ def closed_form(
         return _solution(direction / (moments.mean @ direction), 0.0, moments, uncertainty, tail, alpha, "closed form")
     zeta = float(np.sqrt(max(float(moments.mean @ direction), 0.0)))
     if _reaches(multiplier, zeta):
-        raise _refused(tail, alpha, zeta - (multiplier - tail.kappa(alpha)))
+        raise _refused(tail, alpha, _edge(uncertainty, moments, tail.kappa(alpha)))
     scale = zeta**2 - multiplier * zeta
     return _solution(direction / scale, zeta / scale, moments, uncertainty, tail, alpha, "closed form")
 
