@@ -16,7 +16,7 @@ import numpy as np
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
 from convexnovelty.conic import ConicProgram, Residuals
-from convexnovelty.errors import InputError
+from convexnovelty.errors import InputError, is_panic
 from convexnovelty.in_scale import InScale
 from convexnovelty.solution import Attempt
 from convexnovelty.validation import Array
@@ -101,7 +101,9 @@ class Attempts:
                 warnings.simplefilter("ignore", UserWarning)
                 self.problem.unpack_results(raw, chain, inverse)
             status = str(self.problem.status)
-        except Exception as error:  # solvers raise kinds of their own (mosek.Error, pydantic's)
+        except BaseException as error:  # solvers raise kinds of their own (mosek.Error, pydantic's, a panic of Rust)
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
             if isinstance(error, (TypeError, ValueError)) and any(
                 word in str(error).lower() for word in ("option", "setting", "keyword argument")
             ):

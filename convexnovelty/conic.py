@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
 from convexnovelty.cones import Block, Cones, triangle
+from convexnovelty.errors import is_panic
 from convexnovelty.validation import Array
 
 __all__ = ["Boost", "Cones", "ConicProgram", "ConicSolution", "Equilibration", "Residuals", "interior_scales"]
@@ -184,7 +185,7 @@ class ConicProgram:
         return float(self.c @ x + self.offset + (0.0 if self.P is None else 0.5 * (x @ (self.P @ x))))
 
     def solve(self, **settings: Any) -> ConicSolution:
-        """Hand the arrays to Clarabel; ``settings`` are its own (``tol_gap_abs``, ...)."""
+        """Hand the arrays to Clarabel; ``settings`` are its own (``tol_gap_abs``, ...). Where it panics there is no point."""
         import clarabel
 
         options = clarabel.DefaultSettings()
@@ -195,9 +196,14 @@ class ConicProgram:
         P = sp.csc_array((size, size)) if self.P is None else sp.csc_array(sp.triu(self.P))
         A = sp.csc_array(self.A)
         A.sort_indices()
-        found = clarabel.DefaultSolver(
-            sp.csc_matrix(P), self.c, sp.csc_matrix(A), self.b, self.cones.clarabel(), options
-        ).solve()
+        arrays = (sp.csc_matrix(P), self.c, sp.csc_matrix(A), self.b, self.cones.clarabel())
+        try:
+            found = clarabel.DefaultSolver(*arrays, options).solve()
+        except BaseException as error:
+            if not is_panic(error):
+                raise
+            nothing = np.full(self.b.size, np.nan)
+            return ConicSolution("Panicked", np.full(size, np.nan), nothing, nothing.copy())
         return ConicSolution(
             str(found.status), np.array(found.x), np.array(found.z), np.array(found.s), int(found.iterations)
         )

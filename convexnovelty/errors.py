@@ -82,3 +82,8 @@ class SolverError(SolveError):
 
 class EnrolmentError(ConvexNoveltyError):
     """A file or a class of the catalogue declares less than the checker needs to hold it to account."""
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether compiled code gave up with what is no ``Exception`` (pyo3's PanicException), and nobody asked for the end."""
+    return not isinstance(error, (Exception, KeyboardInterrupt, SystemExit, GeneratorExit))

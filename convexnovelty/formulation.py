@@ -27,6 +27,7 @@ from convexnovelty.errors import (
     SolveError,
     SolverError,
     UnboundedError,
+    is_panic,
 )
 from convexnovelty.quantities import Quantity, Tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
@@ -494,7 +495,9 @@ class Formulation:
         """What theory says of a failure; nothing where it asks a solver that fails as well."""
         try:
             return None if theory is None else theory()
-        except Exception:  # of any kind, since it comes from a solver: the first failure is what is told
+        except BaseException as error:  # of any kind, since it comes from a solver: the first failure is what is told
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
             return None
 
     def evaluate(self, values: Values) -> tuple[float, float] | None:

@@ -99,6 +99,26 @@ def test_the_error_of_a_value_bounds_it_in_any_unit(problem):
         assert there == pytest.approx(error, rel=1e-9)
 
 
+@pytest.mark.parametrize(("raised", "stays"), [("PanicException", False), ("KeyboardInterrupt", True)])
+def test_a_panic_of_compiled_code_is_no_point_and_an_interrupt_stays_one(monkeypatch, raised, stays):
+    import clarabel
+
+    kind = KeyboardInterrupt if stays else type(raised, (BaseException,), {})
+
+    def fails(*arrays):
+        raise kind("Eigval error: Eigen(1)")
+
+    monkeypatch.setattr(clarabel, "DefaultSolver", fails)
+    program = ConicProgram.from_problem(problems()["LP"])
+    if stays:
+        with pytest.raises(KeyboardInterrupt):
+            program.solve()
+        return
+    found = program.solve()
+    assert found.status == "Panicked" and np.isnan(found.x).all() and found.z.shape == program.b.shape
+    assert minimum(program) is None
+
+
 @pytest.mark.parametrize(("noise", "accepted"), [(1e-8, True), (1e-4, False)])
 def test_a_minimum_counts_if_its_residuals_change_little_of_the_value(monkeypatch, noise, accepted):
     """A column of large entries whose multipliers cancel: small residuals in scale are large ones as it was posed."""

@@ -1,4 +1,4 @@
-"""Eight faults of a solver, put between CVXPY and the formulation: an answer is right, or there is none."""
+"""Faults of a solver, put between CVXPY and the formulation: an answer is right, or there is none."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ def _junk(raw):
     return np.ones(len(raw.z))
 
 
+class PanicException(BaseException):
+    """What a solver in Rust raises where it gives up: no Exception, by the design of pyo3."""
+
+
+def _panic(raw):
+    raise PanicException("Eigval error: Eigen(1)")
+
+
 # Clarabel's own words for its statuses; what the solver found is passed on with one thing wrong.
 FAULTS = {
     "inaccurate": lambda raw: _copy(raw, status="AlmostSolved"),
@@ -44,6 +52,7 @@ FAULTS = {
     "NaN in the multipliers": lambda raw: _copy(raw, z=np.full(len(raw.z), np.nan)),
     "another point": lambda raw: _copy(raw, x=1.01 * np.asarray(raw.x)),
     "exception": _exception,
+    "panic": _panic,
 }
 
 
