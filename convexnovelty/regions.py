@@ -29,6 +29,7 @@ __all__ = [
     "Region",
     "ScoreThreshold",
     "below_level",
+    "outside_span",
     "spread",
 ]
 
@@ -142,6 +143,12 @@ class HalfSpace(Region):
         return np.asarray(ROUNDING * (terms + abs(self.offset)))
 
 
+def outside_span(rows: Array, squared_norms: Array) -> Array:
+    """What k(z, z) has beyond the squared length of the coordinates, of shape (m,); rounding counts as nothing."""
+    beyond = squared_norms - np.einsum("ij,ij->i", rows, rows)
+    return np.asarray(np.where(beyond > OUTSIDE_SPAN * np.abs(squared_norms), beyond, 0.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Ball(Region):
     r"""The ball :math:`\{z : \|z - c\|^2 \le R^2\}` with centre c of shape (r,); :math:`f(z) = R^2 - \|z - c\|^2`.
@@ -184,8 +191,7 @@ class Ball(Region):
                 )
         if squared_norms is not None:
             norms = vector(squared_norms, "squared_norms", rows.shape[0])
-            outside = norms - np.einsum("ij,ij->i", rows, rows)
-            distances += np.where(outside > OUTSIDE_SPAN * np.abs(norms), outside, 0.0)
+            distances += outside_span(rows, norms)
         return np.asarray(self.squared_radius - distances)
 
     def rounding(self, Z: Any) -> Array:

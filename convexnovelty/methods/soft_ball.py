@@ -28,7 +28,7 @@ from convexnovelty.modelling import (
     squared_length,
     weights_differ,
 )
-from convexnovelty.regions import OUTSIDE_SPAN, Ball, Guarantee, Interval, spread
+from convexnovelty.regions import Ball, Guarantee, Interval, outside_span, spread
 from convexnovelty.validation import Array, choice
 
 METHOD = Method(
@@ -91,9 +91,7 @@ class _AboutMean:
         self.phi = training - self.mean
         self.beyond = np.zeros(features.n)
         if isinstance(features, KernelFeatures):
-            norms = features.squared_norms()
-            apart = norms - np.einsum("ij,ij->i", training, training)
-            self.beyond = np.where(apart > OUTSIDE_SPAN * np.abs(norms), apart, 0.0)
+            self.beyond = outside_span(training, features.squared_norms())
         self.squares = np.einsum("ij,ij->i", self.phi, self.phi) + self.beyond
         self.unit = float(np.sqrt(self.squares.mean())) or features.unit
 
