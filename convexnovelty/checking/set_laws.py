@@ -1,8 +1,8 @@
 r"""What the class of an uncertainty set states of itself beside its membership, held against the membership.
 
 A class may name its gauge, the matrix of an ellipsoidal counterpart, closed forms for every value of its numbers, and
-say that a radius of zero leaves the centre alone or that a rotation of the centre rotates the set. Whatever it states
-is used somewhere, so that each statement has a row of its own.
+say that a radius of zero leaves the centre alone, that a rotation of the centre rotates the set, or that its members
+within a subspace are the set of that subspace. Whatever it states is used somewhere, so that each statement has a row of its own.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def exactness(recipe: UncertaintySet) -> list[Row]:
 
 
 def own_laws(recipe: UncertaintySet, moments: Moments, tried: list[Array], tolerance: float) -> list[Row]:
-    """The rows on gauge, ellipsoidal form, closed forms at other numbers, radius zero and rotation, where stated."""
+    """The rows on gauge, ellipsoidal form, closed forms at other numbers, radius zero, rotation and subspaces, where stated."""
     rows: list[Row] = []
     if _states_gauge(recipe):
         claim = "the gauge is the least radius at which the set holds a member"
@@ -69,6 +69,13 @@ def own_laws(recipe: UncertaintySet, moments: Moments, tried: list[Array], toler
         rows.append(
             tried_row(
                 recipe, "rotation", "counterpart", claim, lambda: _turned_gap(recipe, moments, tried[0]), tolerance
+            )
+        )
+    if recipe.hereditary and recipe.size is None and not (isinstance(recipe, MeanSet) and recipe.uses_covariance):
+        claim = "the members of a subspace are the set of the subspace"
+        rows.append(
+            tried_row(
+                recipe, "subspace", "counterpart", claim, lambda: _within_gap(recipe, moments, tried[0]), tolerance
             )
         )
     return rows
@@ -242,3 +249,10 @@ def _turned_gap(recipe: UncertaintySet, moments: Moments, a: Array) -> float:
     here = around(recipe, moments)
     there = around(recipe, Moments(turn.T @ moments.mean, turn.T @ moments.covariance @ turn))
     return _relative(evaluator(there)(turn.T @ a, "derived"), evaluator(here)(a, "derived"), here, a)
+
+
+def _within_gap(recipe: UncertaintySet, moments: Moments, a: Array) -> float:
+    """How far the worst case over the members of a subspace of one dimension more is from that of the set itself."""
+    basis, _ = np.linalg.qr(np.random.default_rng(9).standard_normal((a.size + 1, a.size)))
+    here, within = around(recipe, moments), around(recipe.preimage(basis), moments)
+    return _relative(evaluator(within)(a, "derived"), evaluator(here)(a, "derived"), here, a)

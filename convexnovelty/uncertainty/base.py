@@ -111,6 +111,8 @@ class UncertaintySet:
     ----------
     exactness : whether the class's own counterpart equals the supremum or only bounds it from above.
     rotation_invariant : whether the set of a rotated centre is the rotated set.
+    hereditary : whether the members of a subspace that holds the centre are the set of that subspace, in any orthonormal
+        coordinates of it: what a tall matrix takes into the set is then found in the coordinates of its range.
     basis_dependent : whether the set means something only in the coordinates of the data (a box): kernel features
         choose their own coordinates, so factories refuse such a set there.
     nominal_at_zero : whether a radius of zero leaves the centre alone.
@@ -120,6 +122,7 @@ class UncertaintySet:
 
     exactness: Exactness = "exact"
     rotation_invariant: bool = False
+    hereditary: bool = False
     basis_dependent: bool = False
     nominal_at_zero: bool = True
     source: str = ""

@@ -31,6 +31,7 @@ class BuresBall(CovarianceSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     source = "Nguyen, Shafieezadeh-Abadeh, Kuhn and Mohajerin Esfahani (arXiv 2112.09959)"
 
     @classmethod

@@ -38,6 +38,7 @@ class DelageYe(MomentSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     nominal_at_zero = False
     source = "Delage and Ye (2010); Rujeerapaiboon, Kuhn and Wiesemann (2016)"
 

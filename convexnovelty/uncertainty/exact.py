@@ -21,6 +21,7 @@ class Exact(MomentSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     source = "Marshall and Olkin; Lanckriet, El Ghaoui and Jordan, eq. 1"
 
     def __init__(self) -> None:

@@ -22,6 +22,7 @@ class ExactCovariance(CovarianceSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     source = "definition"
 
     def __init__(self) -> None:

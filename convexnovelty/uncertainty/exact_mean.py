@@ -21,6 +21,7 @@ class ExactMean(MeanSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     source = "definition"
 
     def __init__(self) -> None:

@@ -31,6 +31,7 @@ class FrobeniusBall(CovarianceSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     source = "Lanckriet, El Ghaoui and Jordan, Robust novelty detection with single-class MPM, eqs 7-8"
 
     def membership(self, S: cp.Expression) -> list[Any]:

@@ -39,6 +39,7 @@ class GelbrichBall(MomentSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     source = "Nguyen, Shafieezadeh-Abadeh, Kuhn and Mohajerin Esfahani (arXiv 2112.09959); Gelbrich (1990)"
 
     @classmethod

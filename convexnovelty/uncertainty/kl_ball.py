@@ -40,6 +40,7 @@ class KLBall(MomentSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     source = "derived; compare Nguyen, Si and Blanchet (2020), Robust Bayesian classification using an optimistic score"
 
     @classmethod

@@ -46,7 +46,7 @@ class LoewnerInterval(CovarianceSet):
             raise InputError(f"shape: {shape!r} was found; give 'identity', 'nominal' or a matrix")
         self.shape = shape if isinstance(shape, str) else symmetric(shape, "shape")
         self.lower = None if lower is None else symmetric(lower, "lower")
-        self.rotation_invariant = isinstance(shape, str) and lower is None
+        self.rotation_invariant = self.hereditary = isinstance(shape, str) and lower is None
         if isinstance(self.shape, np.ndarray):
             least = float(np.linalg.eigvalsh(self.shape)[0])
             if least < -1e-12 * float(np.abs(self.shape).max()):

@@ -31,6 +31,7 @@ class MeanEllipsoid(MeanSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     source = "Lanckriet, El Ghaoui and Jordan, Robust novelty detection with single-class MPM, eqs 4-6"
 
     def membership(self, m: cp.Expression, S: cp.Expression) -> list[Any]:

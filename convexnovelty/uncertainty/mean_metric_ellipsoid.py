@@ -38,7 +38,7 @@ class MeanMetricEllipsoid(MeanSet):
         if isinstance(shape, str) and shape != "nominal":
             raise InputError(f"shape: {shape!r} was found; give 'nominal' or a matrix")
         self.shape = shape if isinstance(shape, str) else symmetric(shape, "shape")
-        self.rotation_invariant = isinstance(shape, str)
+        self.rotation_invariant = self.hereditary = isinstance(shape, str)
         self.basis_dependent = not isinstance(shape, str)
         if isinstance(self.shape, np.ndarray):
             least = float(np.linalg.eigvalsh(self.shape)[0])

@@ -40,6 +40,7 @@ class MeanWithin(Composite, MeanSet):
             raise InputError(f"points: {points!r} was found; give a set of points, such as NormBall(1, 0.2)")
         self.points = points
         self._inherit()
+        self.hereditary = points.hereditary
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

@@ -35,7 +35,7 @@ class NormBall(PointSet):
     def __init__(self, p: Any = 2.0, radius: float = 1.0) -> None:
         super().__init__(radius)
         self.p = exponent(p)
-        self.rotation_invariant = self.p == 2
+        self.rotation_invariant = self.hereditary = self.p == 2
         self.basis_dependent = self.p != 2
 
     @classmethod

@@ -29,6 +29,7 @@ class NuclearBall(CovarianceSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     source = "duality of the nuclear and the spectral norm, as for eq. 8 of Lanckriet, El Ghaoui and Jordan"
 
     def membership(self, S: cp.Expression) -> list[Any]:

@@ -9,12 +9,13 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty.algebra import Operator, bracketed, placed, register
-from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
+from convexnovelty.uncertainty.linear_image import REGULAR
 from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
 from convexnovelty.uncertainty.norm_ball import NormBall
-from convexnovelty.validation import points
+from convexnovelty.validation import Array, points
 
 __all__ = ["CovariancePreimage", "MeanPreimage", "MomentPreimage", "PointPreimage"]
 
@@ -27,6 +28,10 @@ class _Preimage(Operator):
     The set is placed around what the matrix makes of the centre. It is bounded if the matrix has independent columns;
     otherwise it says nothing of some directions and is of use in an intersection. A set of means that depends on the
     covariance :math:`S` sees :math:`TST'`.
+
+    The preimage under an invertible matrix is the image under its inverse, and has the part's worst cases at
+    :math:`y = T^{-\top}w`. A tall matrix :math:`T = QR` is one of these within its range, where :math:`R` stands in place
+    of it, if the part is ``hereditary``.
     """
 
     exactness = "exact"
@@ -38,6 +43,7 @@ class _Preimage(Operator):
         self.matrix = points(matrix, "matrix")
         self._inherit()
         self.rotation_invariant = False
+        self.hereditary = False
         self.basis_dependent = True
 
     def __repr__(self) -> str:
@@ -49,11 +55,51 @@ class _Preimage(Operator):
         return int(self.matrix.shape[1])
 
     def _around(self, around: Any) -> dict[str, UncertaintySet]:
-        T = self.matrix
+        return {"part": self._placed_part(self.matrix, around)}
+
+    def _placed_part(self, T: Array, around: Any) -> Any:
         if isinstance(self, PointSet):
-            return {"part": placed(self.part, T @ around)}
+            return placed(self.part, T @ around)
         S = T @ around.covariance @ T.T
-        return {"part": placed(self.part, Moments(T @ around.mean, (S + S.T) / 2))}
+        return placed(self.part, Moments(T @ around.mean, (S + S.T) / 2))
+
+    @property
+    def _inverted(self) -> tuple[Any, Array] | None:
+        """The part in coordinates of the matrix's range and the inverse from there, whose image of it is the preimage."""
+        return self.kept("inverted", self._invert)  # type: ignore[no-any-return]
+
+    def _invert(self) -> tuple[Any, Array] | None:
+        rows, columns = self.matrix.shape
+        tall = rows > columns
+        if rows < columns or self.uses_covariance or (tall and not (self.part.hereditary and self.part.size is None)):
+            return None
+        R = np.linalg.qr(self.matrix).R if tall else self.matrix
+        if not np.linalg.cond(R) < REGULAR:
+            return None
+        around = self._center if isinstance(self, PointSet) else self._moments
+        return self._placed_part(R, around), np.linalg.inv(R)
+
+    def _of_part(self, name: str, w: Any, *rest: Any) -> Counterpart | None:
+        """The part's worst case of that name at what the inverse makes of the direction."""
+        from convexnovelty.uncertainty import counterparts
+
+        if self._inverted is None:
+            return None
+        part, back = self._inverted
+        made: Counterpart = getattr(counterparts, name)(part, back.T @ w, *rest)
+        return made
+
+    def _worst(self, w: Array, kappa: float | None = None) -> Any:
+        """What the inverse makes of the part's worst member, as blocks; None where there is no inverse."""
+        from convexnovelty.uncertainty.adversary import worst_member
+
+        if self._inverted is None:
+            return None
+        part, back = self._inverted
+        worst = worst_member(part, back.T @ w, kappa)
+        blocks = worst if isinstance(worst, tuple) else (worst,)
+        made = tuple(back @ block if np.ndim(block) == 1 else back @ block @ back.T for block in blocks)
+        return made if isinstance(worst, tuple) else made[0]
 
     def membership(self, *member: Any) -> list[Any]:
         """What the matrix makes of the member is one of the part's."""
@@ -76,6 +122,14 @@ class PointPreimage(_Preimage, PointSet):
     The part lies around what the matrix makes of the centre.
     """
 
+    def support(self, w: cp.Expression) -> Counterpart | None:
+        """The part's at what the inverse makes of the direction."""
+        return self._of_part("support", w)
+
+    def worst_member(self, w: Array) -> Array | None:
+        """What the inverse makes of the part's worst member."""
+        return self._worst(w)  # type: ignore[no-any-return]
+
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """More equations than coordinates, so that the set is bounded."""
@@ -88,6 +142,14 @@ class MeanPreimage(_Preimage, MeanSet):
 
     The part lies around :math:`Tm_0` and sees the covariance :math:`TS_0T'`, so that the preimage lies around :math:`m_0`.
     """
+
+    def support(self, a: cp.Expression) -> Counterpart | None:
+        """The part's at what the inverse makes of the direction."""
+        return self._of_part("support", a)
+
+    def worst_member(self, a: Array, S: Array) -> Array | None:
+        """What the inverse makes of the part's worst member."""
+        return self._worst(a)  # type: ignore[no-any-return]
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
@@ -103,6 +165,14 @@ class CovariancePreimage(_Preimage, CovarianceSet):
     is ``WishartBall(0.2)`` itself for an invertible matrix.
     """
 
+    def worst_deviation(self, a: cp.Expression) -> Counterpart | None:
+        """The part's at what the inverse makes of the direction."""
+        return self._of_part("worst_deviation", a)
+
+    def worst_member(self, a: Array) -> Array | None:
+        """What the inverse makes of the part's worst member."""
+        return self._worst(a)  # type: ignore[no-any-return]
+
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """More equations than coordinates, so that the set is bounded."""
@@ -115,6 +185,18 @@ class MomentPreimage(_Preimage, MomentSet):
 
     The part lies around :math:`(Tm_0, TS_0T')`, so that the preimage lies around the nominal pair.
     """
+
+    def worst_loss(self, a: cp.Expression, kappa: Any) -> Counterpart | None:
+        """The part's at what the inverse makes of the direction."""
+        return self._of_part("worst_loss", a, kappa)
+
+    def worst_deviation(self, a: cp.Expression) -> Counterpart | None:
+        """The part's at what the inverse makes of the direction."""
+        return self._of_part("worst_deviation", a)
+
+    def worst_member(self, a: Array, kappa: float) -> tuple[Array, Array] | None:
+        """What the inverse makes of the part's worst member."""
+        return self._worst(a, kappa)  # type: ignore[no-any-return]
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

@@ -54,6 +54,7 @@ class Product(Composite, MomentSet):
         self.means = means
         self.covariances = covariances
         self._inherit()
+        self.hereditary = means.hereditary and covariances.hereditary
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

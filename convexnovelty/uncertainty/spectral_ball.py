@@ -29,6 +29,7 @@ class SpectralBall(CovarianceSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     source = "Lanckriet, El Ghaoui and Jordan, Robust novelty detection with single-class MPM, eq. 8, for another norm"
 
     def membership(self, S: cp.Expression) -> list[Any]:

@@ -40,7 +40,7 @@ class SubspaceBall(CovarianceSet):
                 f"basis: {basis!r} was found; give 'nominal' or a matrix with one column for each direction"
             )
         self.basis = basis if isinstance(basis, str) else points(basis, "basis")
-        self.rotation_invariant = isinstance(basis, str)
+        self.rotation_invariant = self.hereditary = isinstance(basis, str)
         self.basis_dependent = not isinstance(basis, str)
 
     @classmethod

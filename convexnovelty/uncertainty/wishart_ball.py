@@ -33,6 +33,7 @@ class WishartBall(CovarianceSet):
 
     exactness = "exact"
     rotation_invariant = True
+    hereditary = True
     source = "derived; the divergence is Stein's loss, James and Stein (1961)"
 
     @classmethod

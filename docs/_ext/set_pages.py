@@ -59,7 +59,7 @@ def set_page(name: str, kind: type[UncertaintySet]) -> str:
     facts = [
         ("Family", FAMILIES[kind.family]),
         ("Counterpart", kind.exactness),
-        ("Turns with its centre", "yes" if kind.rotation_invariant else "no"),
+        ("Turns with its centre", "yes" if kind.examples()[0].rotation_invariant else "no"),
         ("Source", kind.source),
         ("Examples that are checked", ", ".join(f"``{example!r}``" for example in kind.examples())),
     ]

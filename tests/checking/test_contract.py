@@ -152,6 +152,15 @@ def test_a_rotation_that_changes_the_set_is_seen():
     assert not fails(planted(Spread, rotation_invariant=True))
 
 
+def test_members_of_a_subspace_that_are_not_the_set_of_the_subspace_are_seen():
+    def wide(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.radius * self.dimension]
+
+    claim = "the members of a subspace are the set of the subspace"
+    assert claim in fails(planted(Spread, hereditary=True, membership=wide))
+    assert not fails(planted(Spread, hereditary=True))
+
+
 def test_deviations_of_a_mean_are_held_against_its_membership():
     assert "the ellipsoidal form is the counterpart" in fails(
         planted(Shift, deviations=property(lambda self: self.radius))

@@ -15,6 +15,7 @@ import set_laws as laws
 from test_catalogue import examples
 
 from convexnovelty import uncertainty as sets
+from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import tools
 from convexnovelty.uncertainty.composite import Composite
@@ -60,6 +61,47 @@ def test_a_set_is_called_invariant_under_rotations_exactly_where_it_is(recipe):
         assert recipe.rotation_invariant == invariant
     if not isinstance(recipe, sets.Ellipsoid):  # whose matrix is turned with the coordinates by whoever states it
         assert recipe.basis_dependent == (not recipe.rotation_invariant)
+
+
+@pytest.mark.parametrize("recipe", [r for r in unmixed() if r.values[0].size is None])
+def test_a_set_is_called_hereditary_exactly_where_it_is(recipe):
+    """Its members within a subspace are the set of that subspace, as a brute force over the membership finds it."""
+    basis, _ = np.linalg.qr(np.random.default_rng(4).standard_normal((4, 3)))
+    within = Moments(basis @ NOMINAL.mean, basis @ NOMINAL.covariance @ basis.T)
+    recipe = sets.as_moment_set(recipe) if isinstance(recipe, sets.MeanEllipsoid) else recipe
+    try:
+        around, wide = laws.centred(recipe, NOMINAL), laws.centred(recipe, within)
+    except InputError:
+        assert not recipe.hereditary  # it has numbers for each of three coordinates
+        return
+    m, S = cp.Variable(3), cp.Variable((3, 3), PSD=True)
+    inside = [basis @ m, basis @ S @ basis.T]
+    wanted = {"covariance": inside[1:], "moments": inside}.get(recipe.family, inside[:1])
+    deviation = cp.sqrt(cp.trace(np.outer(A, A) @ S))
+    value = {"covariance": deviation, "moments": A @ m + KAPPA * deviation}.get(recipe.family, A @ m)
+    problem = cp.Problem(cp.Maximize(value), tools.listed(wide.membership(*wanted)))
+    problem.solve(solver="CLARABEL")
+    assert problem.status == cp.OPTIMAL
+    same = problem.value == pytest.approx(laws.evaluate(around, A), rel=1e-5)
+    assert recipe.hereditary <= same
+    if recipe.rotation_invariant and recipe.exactness == "exact":
+        assert recipe.hereditary == same
+
+
+PARTS = (sets.Box([1.0, 2.0, 0.5]), sets.NormBall(2, 0.4), sets.MeanMetricEllipsoid(0.3), sets.FrobeniusBall(0.2),
+         sets.EntrywiseInterval(0.1), sets.KLBall(0.1), sets.MeanEllipsoid(0.2) * sets.SpectralBall(0.1),
+         sets.FrobeniusBall(0.2) & sets.SpectralBall(0.15))  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [3, 5])
+@pytest.mark.parametrize("part", PARTS, ids=repr)
+def test_a_preimage_has_the_worst_cases_of_its_part_in_the_coordinates_of_its_range(part, rows):
+    if part.size not in (None, rows):
+        pytest.skip("it has numbers for each of three coordinates")
+    recipe = part.preimage(np.random.default_rng(5).standard_normal((rows, 3)))
+    stated = laws.centred(recipe, NOMINAL)._inverted is not None
+    assert stated == (rows == 3 or part.hereditary)
+    laws.agrees(recipe, NOMINAL, 1e-6, laws.directions(NOMINAL)[:3])
 
 
 @pytest.mark.parametrize("recipe", [r for r in unmixed() + linear() if "radius" in r.values[0].numbers()])
