@@ -36,6 +36,7 @@ from convexnovelty.validation import Array
 __all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
 
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
+MARGIN = 1e-3  # change that leaves the multiplier of size one inside of every dual cone
 ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
 FAR = 1e4  # a set that reaches so many times its scale holds a ray
 INSIDE = 1e-8  # violation up to which a point of another number is one of this number too
@@ -198,8 +199,8 @@ class Membership:
         Faces come from a solver's points: where two cones hold one flat set, equations of both differ by their tilt, and
         taken for two they would leave a point of it.
         """
-        program, tilted = self._scaled, any(face.block.kind != "nonnegative" for face in self._found)
-        whole = _extent(program, self.columns) if tilted else None
+        program = self._scaled
+        whole = _extent(program, self.columns) if self.tilted else None
         for same in SAME:
             transform, cones = applied(program, self._found, same)
             if whole is None:
@@ -282,6 +283,11 @@ class Membership:
                 )
             ends.append(solution.x)
         return np.asarray(sum(ends)) / len(ends)
+
+    @property
+    def tilted(self) -> bool:
+        """Whether the set is flat in directions that were read off a solver's points, which know them to :data:`TILT`."""
+        return any(face.block.kind != "nonnegative" for face in self._found)
 
     # -- a radius as a parameter -------------------------------------------------------------------------------------
 
@@ -664,12 +670,16 @@ def _has_no_ray(program: ConicProgram, columns: Array, direction: Array) -> tupl
     if solution.status not in DONE:
         return False, None
     multiplier = solution.z + inside
-    left = float(np.linalg.norm(program.A.T @ multiplier))
-    left += float(np.linalg.norm(program.cones.violations(solution.z, dual=True)))
+    # In a program of many rows the solver's residual adds up; what takes it away leaves the multiplier inside of the cone.
+    away = scipy.sparse.linalg.lsqr(program.A.T, program.A.T @ multiplier, atol=1e-12, btol=1e-12)[0]
+    moved = float(np.linalg.norm(away[program.cones.zero :]))
+    moved += float(np.linalg.norm(program.cones.violations(solution.z, dual=True)))
+    left = float(np.linalg.norm(program.A.T @ (multiplier - away)))
     wanted = np.zeros(program.c.size)
     wanted[columns] = direction / np.linalg.norm(direction)
     share = scipy.sparse.linalg.lsqr(program.A.T, wanted, atol=CERTIFICATE / 10, btol=CERTIFICATE / 10)[0]
-    return bool(left <= CERTIFICATE and np.linalg.norm(program.A.T @ share - wanted) <= CERTIFICATE), solution.x
+    proved = left <= CERTIFICATE and moved <= MARGIN
+    return bool(proved and np.linalg.norm(program.A.T @ share - wanted) <= CERTIFICATE), solution.x
 
 
 def _is_ray(program: ConicProgram, solution: ConicSolution, cost: Array) -> bool:

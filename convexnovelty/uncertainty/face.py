@@ -17,6 +17,9 @@ __all__ = ["Face"]
 ENROLS_NOTHING = "a tool of the derived counterparts"
 
 NULL = 1e-9  # share of the largest eigenvalue of a correlation matrix below which a direction may be a null direction
+# The same where a solver's points tell the null directions: the square of the angle by which they are off passes for
+# variance in one member, and for less than none in another, where a lift has no minimum.
+TILTED = 1e-7
 UNSEEN = 1e-10  # share below which a solver cannot tell a variance from none
 LEVEL = 1e-4  # share of the largest eigenvalue above which no direction is near to a null direction
 WIDE = 24  # dimension from which on a lift should be sparse
@@ -40,6 +43,7 @@ class Face:
     probe: Array
     slack: float
     unit: float
+    null: float
 
     @classmethod
     def of(cls, memberships: Sequence[Membership], dimension: int) -> Face:
@@ -48,15 +52,16 @@ class Face:
         member = sum(smat(each.centre[-triangle:], dimension) for each in memberships) / len(memberships)
         width = max(float(np.max(each.widths[-triangle:])) for each in memberships)
         unit = float(np.sqrt(max(float(np.max(np.diag(member))), 0.0) or width)) or 1.0
+        null = TILTED if any(each.tilted for each in memberships) else NULL
         spread = np.maximum(np.sqrt(np.maximum(np.diag(member), 0.0)), FLOOR * unit)
         correlation = member / np.outer(spread, spread)
         for _ in range(dimension + 1):
             values, vectors = np.linalg.eigh(correlation)
-            seen = values > NULL * max(float(values[-1]), 1.0)
+            seen = values > null * max(float(values[-1]), 1.0)
             probe = (vectors[:, ~seen] / spread[:, None]).T
             found = [_largest(each, probe) for each in memberships] if probe.size else []
             slack, worst = max(found, key=lambda pair: pair[0]) if found else (0.0, np.zeros(0))
-            if slack <= NULL:
+            if slack <= null:
                 break
             # Some member does vary in a direction that the first ones left alone.
             extra = smat(worst[-triangle:], dimension) / np.outer(spread, spread)
@@ -73,13 +78,14 @@ class Face:
             probe=probe,
             slack=float(np.sqrt(slack)) if slack > UNSEEN else 0.0,
             unit=unit,
+            null=null,
         )
 
     def require(self, membership: Membership) -> None:
         """Raise RecompilationError when the covariances of a set leave the face: the problem is then to be made anew."""
         if not self.rest.size:
             return
-        if _largest(membership, self.probe)[0] > max(NULL, self.slack**2):
+        if _largest(membership, self.probe)[0] > max(self.null, self.slack**2):
             raise RecompilationError(
                 f"{membership.name}: its covariances have directions that the compiled problem left out; make it anew"
             )
