@@ -644,8 +644,8 @@ def _reaches(program: ConicProgram, cost: Array) -> bool:
 
 
 def _further_in(program: ConicProgram, inside: Array, far: Array | None) -> Array:
-    """Halfway to a point with larger slacks, where that makes a difference: any point inside will do for a solver, and in
-    a set that is large beside its centre it finds one next to a wall."""
+    """A point with larger slacks, where that makes a difference: any point inside will do for a solver, and in a set that
+    is large beside its centre it finds one next to a wall."""
     if far is None:
         return inside
     middle = (inside + far) / 2
@@ -654,7 +654,18 @@ def _further_in(program: ConicProgram, inside: Array, far: Array | None) -> Arra
         for slack in (program.b - program.A @ point for point in (inside, middle))
     ]
     grown = np.max(sizes[1] / np.maximum(sizes[0], ROUNDING), initial=0.0) > RESCALE
-    return middle if grown and np.isfinite(middle).all() and _holds(program, middle, ROUNDING) else inside
+    if not (grown and np.isfinite(middle).all() and _holds(program, middle, ROUNDING)):
+        return inside
+    # Both ends may lie at the wall of one cone, and then all between them does: margins are shares of the slacks out there.
+    rows = np.ones(program.b.size)
+    for block, size in zip((block for block in program.blocks if block.kind != "zero"), sizes[1], strict=True):
+        rows[block.rows] = 1.0 / max(float(size), ROUNDING)
+    A = sp.csr_array(sp.diags_array(rows) @ program.A)
+    columns = 1.0 / np.maximum(scipy.sparse.linalg.norm(A, axis=0), ROUNDING)
+    scaled = replace(program, A=sp.csr_array(A @ sp.diags_array(columns)), b=rows * program.b)
+    solution = next(attempts(with_margins(scaled), LADDER[3:]))
+    deep = solution.x[: columns.size]
+    return columns * deep if solution.status in DONE and _holds(scaled, deep, ROUNDING) else middle
 
 
 def _has_no_ray(program: ConicProgram, columns: Array, direction: Array) -> tuple[bool, Array | None]:
