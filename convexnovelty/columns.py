@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from convexnovelty.errors import InputError
 
-__all__ = ["agree", "by_name", "names_of"]
+__all__ = ["agree", "by_name", "in_places", "names_of"]
 
 SHOWN = 8  # names in a message
 
@@ -22,6 +24,24 @@ def names_of(table: Any) -> list[str] | None:
     except TypeError:
         return None
     return [str(name) for name in names] if names and all(isinstance(name, str) for name in names) else None
+
+
+def in_places(table: Any, name: str) -> None:
+    """Raise InputError for a frame whose columns are numbered, and stand in another order than their numbers.
+
+    Numbers are no names, so that columns with numbers are taken as they stand; where they have been moved, that may not be
+    what is meant.
+    """
+    columns = getattr(table, "columns", None)
+    if columns is None or isinstance(columns, (str, bytes)) or getattr(table, "ndim", 2) != 2:
+        return
+    labels = list(columns)
+    whole = [label for label in labels if isinstance(label, (int, np.integer)) and not isinstance(label, bool)]
+    if whole and len(whole) == len(labels) and labels != sorted(labels):
+        raise InputError(
+            f"{name}: its columns are numbered {_listed(labels)}, and whether they are meant by number or by place cannot be "
+            "told; sort them, or give them words for names, or an array to have them taken as they stand"
+        )
 
 
 def by_name(table: Any, name: str, names: Sequence[str] | None, learnt: str) -> Any:
@@ -49,6 +69,6 @@ def agree(found: Sequence[str], name: str, names: Sequence[str], learnt: str) ->
         )
 
 
-def _listed(entries: Sequence[str]) -> str:
+def _listed(entries: Sequence[Any]) -> str:
     more = len(entries) - SHOWN
     return ", ".join(map(repr, entries[:SHOWN])) + (f" and {more} more" if more > 0 else "")

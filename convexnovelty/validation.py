@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convexnovelty.columns import in_places
 from convexnovelty.errors import InputError
 
 __all__ = [
@@ -94,6 +95,7 @@ def points(X: Any, name: str = "X", *, minimum: int = 1) -> Array:
 
     Raises InputError for anything that is not a finite real matrix with at least ``minimum`` rows.
     """
+    in_places(X, name)
     array = _numeric(X, name)
     if array.ndim != 2:
         hint = f"{name}.reshape(-1, 1) for one feature" if array.ndim == 1 else "one row a point"

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from convexnovelty import kernels
+from convexnovelty.columns import in_places
 from convexnovelty.distances import laplacian_gamma, scale_gamma
 from convexnovelty.errors import ArgumentTypeError, InputError
 from convexnovelty.estimators.scores import Score
@@ -152,6 +153,7 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
         check_parameters(estimator)
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         points(X, "X")
+    in_places(X, "X")
     found = _types(X)
     if found & set("Mm"):
         raise ArgumentTypeError("X: dates were found; give numbers, for example days since a date that matters")

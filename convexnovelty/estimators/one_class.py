@@ -14,7 +14,7 @@ from convexnovelty.estimators.scores import BallScore, DistanceScore, ExpansionS
 from convexnovelty.kernels import Linear, Precomputed
 from convexnovelty.modelling import nothing_separated, outlier_share, quantile_interval
 from convexnovelty.regions import Guarantee, below_level, spread
-from convexnovelty.validation import Array
+from convexnovelty.validation import Array, number
 
 __all__ = ["OneClassSVM", "SoftBall"]
 
@@ -58,7 +58,7 @@ class _KernelMachine(WeightedNoveltyEstimator):
         return 1 / (nu * n) if weights is None else weights / (nu * weights.sum())
 
     def _counted(self, scores: Array, level: float) -> Guarantee:
-        nu, outside = float(self.outlier_fraction), int(below_level(scores, level, spread(scores, exact=True)).sum())
+        nu, outside = number(self.outlier_fraction, "outlier_fraction"), int(below_level(scores, level, spread(scores, exact=True)).sum())
         return Guarantee(
             f"{outside} of {scores.size} training points lie outside, at most the fraction {nu:.6g} of their weight",
             bound=nu,

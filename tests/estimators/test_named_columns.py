@@ -237,3 +237,24 @@ def test_a_function_that_is_not_symmetric_is_no_kernel():
             cn.features.KernelFeatures(X, one_sided, rank=rank)
     with pytest.raises(InputError, match="give a symmetric function"):
         estimators.TwoClassMPM(kernel=one_sided).fit(X, np.repeat([0, 1], 15))
+
+
+USES = {
+    "moments": cn.Moments.estimate,
+    "features": cn.LinearFeatures,
+    "coordinates": lambda table: cn.LinearFeatures(np.eye(3)).coordinates(table),
+    "fit": estimators.OneClassSVM(0.1).fit,
+    "predict": lambda table: estimators.OneClassSVM(0.1).fit(np.eye(3)).predict(table),
+    "stream": lambda table: streams.moments_of([table]),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_columns_that_are_numbered_are_taken_as_they_stand_in_order_and_refused_out_of_it(use):
+    """Numbers are no names, but a table of moved numbers may have been meant by them."""
+    table = frame().set_axis([0, 1, 2], axis=1)
+    USES[use](table)
+    USES[use](table.set_axis([3, 5, 9], axis=1))
+    with pytest.raises(InputError, match=r"its columns are numbered 2, 0, 1, and .* sort them"):
+        USES[use](table[[2, 0, 1]])
+    USES[use](table[[2, 0, 1]].to_numpy())

@@ -46,6 +46,7 @@ VALUES = (
     Value("float32", lambda: np.float32(0.5), 0.5),
     Value("NumPy integer", lambda: np.int64(1), 1),
     Value("array without dimension", lambda: np.array(0.5), 0.5),
+    Value("array of one entry", lambda: np.array([0.5]), 0.5),
     Value("boolean", lambda: True),
     Value("string of a number", lambda: "0.5"),
     Value("None", lambda: None),

@@ -22,7 +22,7 @@ from cosmic_ray.mutating import mutate_code
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("uncertainty", "methods", "algorithms", "checking")
-SEED = 20261130
+SEED = 20261207
 
 EXCLUDED = (
     "docstrings and other strings, with all that stands inside of an f-string",
@@ -132,7 +132,8 @@ def left_out(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found += [node.returns] if node.returns is not None else []
             instance = [d for d in node.decorator_list if ".instance" in ast.unparse(d)]
-            decorators += [((d.lineno, 0), (d.end_lineno, 10_000)) for d in instance]
+            beside = node.decorator_list if node.name == "examples" else instance
+            decorators += [((d.lineno, 0), (d.end_lineno, 10_000)) for d in beside]
             text = any(word in node.name for word in TEXT)
             found += [node] if text or instance or node.name == "examples" else []
         elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
