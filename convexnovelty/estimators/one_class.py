@@ -58,7 +58,10 @@ class _KernelMachine(WeightedNoveltyEstimator):
         return 1 / (nu * n) if weights is None else weights / (nu * weights.sum())
 
     def _counted(self, scores: Array, level: float) -> Guarantee:
-        nu, outside = number(self.outlier_fraction, "outlier_fraction"), int(below_level(scores, level, spread(scores, exact=True)).sum())
+        nu, outside = (
+            number(self.outlier_fraction, "outlier_fraction"),
+            int(below_level(scores, level, spread(scores, exact=True)).sum()),
+        )
         return Guarantee(
             f"{outside} of {scores.size} training points lie outside, at most the fraction {nu:.6g} of their weight",
             bound=nu,

@@ -136,6 +136,8 @@ class Selection:
         found = [(name, "") for name in self.test_functions if name in (near + own, f"tests/{own}")]
         if self._is_default(mutant):
             found.insert(0, ("tests/properties/test_defaults.py", ""))
+        if "/methods/" in file:
+            found.append(("tests/methods/test_published_quantities.py", stem if "Method(" in source else ""))
         if "/uncertainty/" in file:
             classes = (
                 re.findall(r"^class (\w+)", source, re.MULTILINE)
