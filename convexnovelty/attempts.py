@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,11 @@ __all__ = ["RESCALED", "Attempts", "Rung", "cone_class"]
 RESIDUAL_LIMIT = 1e-4
 # A point of the rescaled program is solved for there, and has to be better than that in the units in which it was posed.
 RESCALED_LIMIT = 1e-6
+# What the residuals of a point may change of the value, as a share of it, before tighter tolerances and another scale are tried.
+COARSE = 1e-7
+SHARP = 1e-12  # the tolerance that is asked for then
+DOUBTFUL = 1e-4  # the share that is worth a warning
+SHARE = "its residuals may change the value by a share of {:.0e}"
 TOLERANCES = 3  # with which Clarabel tries the program as it was posed
 # The option under which an attempt is recorded that hands the solver the program in another scale.
 RESCALED = "rescaled"
@@ -43,6 +49,8 @@ class Attempts:
         self._compiled: Any = None
         self._cones: set[str] | None = None
         self._order = 0
+        self._answer: tuple[Any, ...] = ()
+        self._share = 0.0
 
     def rungs(self, solver: str | None) -> Sequence[Rung]:
         """What is tried, by the solver's name or by the cones alone, which are found once."""
@@ -64,13 +72,56 @@ class Attempts:
         for solver, rung in rungs:
             point = self._attempt(solver, rung, attempts, timing)
             if point is not None:
-                return point
+                # Options of the user's own are all that is tried.
+                return self._sharper(solver, rung, point, attempts, timing) if len(rungs) > 1 else point
             for variable in self.problem.variables():
                 # Nobody shall take what is left there for a solution, and NaN would stop the next compilation.
                 variable.save_value(None)
             if attempts[-1].status in (cp.INFEASIBLE, cp.UNBOUNDED) and not attempts[-1].doubtful:
                 break
         return None
+
+    def _sharper(
+        self,
+        solver: str,
+        options: Mapping[str, Any],
+        point: Residuals,
+        attempts: list[Attempt],
+        timing: dict[str, float],
+    ) -> Residuals:
+        """The point of an attempt that counts, or a better one to tighter tolerances or of the program in scale.
+
+        Tolerances are absolute. Where the value is small beside the coefficients, as where a few of many points are far
+        from the rest, residuals that are small say little of its digits.
+        """
+        best, answer, share = point, self._answer, self._share
+        if solver != solvers.DEFAULT_SOLVER or options.get(RESCALED) or not COARSE < share < np.inf:
+            return point
+        noted = replace(attempts.pop(), remark=SHARE.format(share))
+        tight = {name: min(SHARP, float(options.get(name, SHARP))) for name in solvers.GAPS}
+        for more in ({}, {RESCALED: True}):
+            found = self._attempt(solver, {**options, **tight, **more}, attempts, timing)
+            if found is None:
+                continue
+            said = replace(attempts.pop(), remark=SHARE.format(self._share) if self._share > COARSE else "")
+            if self._share < share:
+                said, noted = noted, said
+                best, answer, share = found, self._answer, self._share
+            attempts.append(said)
+            if share <= COARSE:
+                break
+        attempts.append(noted)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            self.problem.unpack_results(*answer)
+        if DOUBTFUL < share < 1.0:
+            warnings.warn(
+                f"the value is known to a share of {share:.0e} of itself only, since the coefficients differ by orders of "
+                "magnitude; bring points or columns to comparable sizes",
+                UserWarning,
+                stacklevel=6,
+            )
+        return best
 
     def _attempt(
         self, solver: str, options: Mapping[str, Any], attempts: list[Attempt], timing: dict[str, float]
@@ -119,8 +170,10 @@ class Attempts:
             )
             return None
         residuals, worst, where = self._residuals(raw, data), 0.0, ""
+        self._answer, self._share = (raw, chain, inverse), 0.0
         if in_scale is not None and (point := _point(raw, in_scale.program)) is not None:
             worst, where = in_scale.residuals(*point).worst, " in the program's own scale"
+            self._share = in_scale.value_share(*point)
         if residuals.worst >= worst or np.isnan(residuals.worst):
             worst, where = residuals.worst, ""
         if not worst <= (RESCALED_LIMIT if options.get(RESCALED) else RESIDUAL_LIMIT):

@@ -20,7 +20,6 @@ from convexnovelty.in_scale import InScale
 
 __all__ = ["attempts", "is_large", "minimum"]
 
-TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 PRECISE, TOLERATED = 1e-9, 1e-6  # residuals with which a search for better answers ends, and with which it fails
 IN_SCALE = 1e-4  # the same in the program's own scale, where a point that has nothing to do with the optimum has one
 VALUE = 1e-5  # what residuals may change of the value, as a share of it
@@ -41,13 +40,13 @@ def attempts(program: ConicProgram, tolerances: Sequence[float]) -> Iterator[Con
     if is_large(program) and all(len(exponents) == 2 for exponents in program.cones.power):
         yield _scs(program)
     for tolerance in tolerances:
-        settings: dict[str, Any] = dict.fromkeys(TOLERANCES, tolerance)
+        settings: dict[str, Any] = dict.fromkeys(solvers.GAPS, tolerance)
         settings |= {"max_iter": 200, **solvers.blocked(max(program.cones.semidefinite, default=0))}
         yield program.solve(**settings)
         # The solver's own scaling can spoil a program that is in scale already, above all with exponential cones.
         yield program.solve(**settings, equilibrate_enable=False)
     for more in solvers.LAST_RESORTS:
-        yield program.solve(**{**settings, **dict.fromkeys(TOLERANCES, 1e-8)}, **more)
+        yield program.solve(**{**settings, **dict.fromkeys(solvers.GAPS, 1e-8)}, **more)
 
 
 def minimum(program: ConicProgram) -> float | None:

@@ -22,7 +22,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.kernels import Kernel, Linear, Precomputed, as_kernel
 from convexnovelty.validation import Array, integer, points, positive, squarable, symmetric, vector
 
-__all__ = ["Coordinates", "FeatureMap", "KernelFeatures", "LinearFeatures"]
+__all__ = ["Coordinates", "FeatureMap", "KernelFeatures", "LinearFeatures", "middle_length"]
 
 TOLERANCE = 1e-13  # pivots below this share of the largest k(x, x) count as zero: a few hundred roundings
 
@@ -140,6 +140,19 @@ class FeatureMap(ABC):
     def unit(self) -> float:
         """The root of the mean of k(x, x), the scale of the features; 1 if all are zero."""
         return float(np.sqrt(np.mean(self.squared_norms()))) or 1.0
+
+    @cached_property
+    def middle(self) -> float:
+        """The :func:`middle_length` of the features, in which programs are posed."""
+        return middle_length(self.squared_norms())
+
+
+def middle_length(squares: Array) -> float:
+    """The root of the median of squared lengths; of their mean if half of them are zero, and 1 if all are.
+
+    A few points that are far from the rest decide the mean, and would make all else small beside a solver's tolerances.
+    """
+    return float(np.sqrt(np.median(squares))) or float(np.sqrt(np.mean(squares))) or 1.0
 
 
 class LinearFeatures(FeatureMap):

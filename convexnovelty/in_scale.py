@@ -51,6 +51,11 @@ class InScale:
         scaled, scale = self._made
         return scaled.residuals(np.asarray(x) / scale.columns, np.asarray(z) / scale.rows)
 
+    def value_share(self, x: Array, z: Array) -> float:
+        """What the residuals of a point of the program may change of its value, as a share of it; infinite where it is zero."""
+        value, error = abs(self.program.objective(x) - self.program.offset), self.program.value_error(x, z)
+        return error / value if value > 0 else float("inf") if error > 0 else 0.0
+
     def proves_infeasible(self, z: Array) -> bool:
         """Whether z shows that no point is feasible: A'z = 0, z in K*, b'z < 0, up to rounding in scale."""
         scaled, scale = self._made

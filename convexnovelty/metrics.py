@@ -15,7 +15,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError, UnboundedError
-from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Quantity
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import CovarianceSet, evaluate_deviation
@@ -228,7 +228,7 @@ class Sample:
             variances = np.array([evaluate_deviation(self.centred, axis) ** 2 for axis in axes.T])
         scales = 1 / np.sqrt(np.maximum(variances, (FLOOR * self.features.unit) ** 2))
         rows = self.points @ (axes * scales)
-        unit = float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows)))) or 1.0
+        unit = middle_length(np.einsum("ij,ij->i", rows, rows))
         y = cp.Variable(p, name="w")
         inverse = (axes / scales).T
         w = Quantity(y, axes=unit * axes * scales, inverse=inverse / unit)

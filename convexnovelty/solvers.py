@@ -107,12 +107,12 @@ def _inside(outer: str, *names: str) -> Callable[[float], Options]:
     return lambda number: {outer: dict.fromkeys(names, number)}
 
 
-_GAPS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+GAPS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 _INTERIOR = ("abstol", "reltol", "feastol")
 
 
 def _clarabel(tolerance: float) -> Options:
-    return {**_same(*_GAPS)(tolerance), "max_iter": 200}
+    return {**_same(*GAPS)(tolerance), "max_iter": 200}
 
 
 def _scs(tolerance: float) -> Options:
@@ -165,8 +165,8 @@ _ROWS = (
          remark="slow to converge on linear programs"),
     _row("HIGHS", "highspy", "permissive", 1e-6, _highs, (1e-7,), time_limit=_same("time_limit"),
          iterations="qp_iteration_limit", remark="can cycle on quadratic programs: never without a time limit"),
-    _row("MOREAU", "moreau", "permissive", 1e-7, _inside("ipm_settings", *_GAPS), ladder=(
-        _inside("ipm_settings", *_GAPS)(1e-9), {}), time_limit=_same("time_limit"), iterations="max_iter",
+    _row("MOREAU", "moreau", "permissive", 1e-7, _inside("ipm_settings", *GAPS), ladder=(
+        _inside("ipm_settings", *GAPS)(1e-9), {}), time_limit=_same("time_limit"), iterations="max_iter",
         remark="derived from Clarabel, so no independent opinion; its time limit is not kept on quadratic programs"),
     _row("PIQP", "piqp", "permissive", 1e-6, _same("eps_abs", "eps_rel"), ladder=(
         _same("eps_abs", "eps_rel")(1e-9), {}), iterations="max_iter", remark=_NO_LIMIT),

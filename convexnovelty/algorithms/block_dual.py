@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from convexnovelty.algorithms.blocks import State, minimise
+from convexnovelty.algorithms.blocks import ROUNDING, State, minimise
 from convexnovelty.algorithms.box import Box, Indices, Offset, extended, kkt_gap, kkt_offset
 from convexnovelty.algorithms.gram import Gram, gram_of, padded, weighted_kernels
 from convexnovelty.algorithms.smo import refuse_indefinite
@@ -63,6 +63,7 @@ def solve_dual(
     y: Any = None,
     total: float | None = 1.0,
     tolerance: float = 1e-3,
+    of_offset: float | None = None,
     threads: int = 1,
     max_rounds: int = 10_000,
 ) -> DualResult:
@@ -73,13 +74,16 @@ def solve_dual(
     ``total`` None leaves the equality out. ``tolerance`` bounds the KKT gap in units of the largest bound times the
     largest k(x, x), or of the largest linear term where that is smaller: for SVMs of one class and of two classes this
     is libsvm's tolerance. Well below 1e-3, Newton steps make the solution exact to rounding in little more time.
+    ``of_offset`` bounds the gap in units of the offset as well, as far as rounding lets it: where k(x, x) differs by orders
+    of magnitude, as for polynomial kernels and skewed columns, the offset is by orders smaller than the largest of them.
 
     Raises InputError for arguments out of range and boxes that cannot meet the total, IndefiniteError for a kernel that
     is not positive semidefinite where this shows, UnboundedError, and SolverError with the gap after ``max_rounds``.
     """
     program = _Program.of(points, kernel, linear, y, total, threads)
     box = Box.of(program.size, _bound(program.size, outlier_fraction, upper, total), y, program.total)
-    return program.solve(box, positive(tolerance, "tolerance"), integer(max_rounds, "max_rounds", 0))[0]
+    share = None if of_offset is None else positive(of_offset, "of_offset")
+    return program.solve(box, positive(tolerance, "tolerance"), integer(max_rounds, "max_rounds", 0), share=share)[0]
 
 
 def dual_path(
@@ -149,7 +153,9 @@ class _Program:
     def size(self) -> int:
         return self.gram.size
 
-    def solve(self, box: Box, tolerance: float, rounds: int, previous: State | None = None) -> tuple[DualResult, State]:
+    def solve(
+        self, box: Box, tolerance: float, rounds: int, previous: State | None = None, share: float | None = None
+    ) -> tuple[DualResult, State]:
         """The solution in the caller's units, and the state in the method's, from which a larger box may start."""
         n, length = self.size, padded(self.size)
         diagonal = float(self.gram.diagonal()[:n].max()) or 1.0
@@ -159,6 +165,13 @@ class _Program:
         start = None if previous is None else _continued(self.gram, scaled.extended(length), previous)
         size = min(diagonal, float(np.abs(slope).max()) or diagonal)
         state = minimise(self.gram, slope, scaled.extended(length), tolerance * size, start, rounds)
+        if share is not None:
+            gap, ends = kkt_offset(state.gradient[:n], state.b[:n], scaled)
+            # Scores are sums of terms of this size, which cancel where nothing is separated.
+            terms = float(np.abs(state.b[:n]) @ np.sqrt(np.maximum(self.gram.diagonal()[:n], 0.0)))
+            wanted = max(share * abs(ends.used), ROUNDING * terms**2 / (float(np.abs(state.b).sum()) or 1.0))
+            if gap > wanted:
+                state = minimise(self.gram, slope, scaled.extended(length), wanted, state, rounds)
         if not np.isfinite(state.gradient).all():
             raise InputError(
                 f"kernel: {self.kernel!r} has values that are not finite on these points; rescale the points"

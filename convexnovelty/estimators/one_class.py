@@ -19,7 +19,7 @@ from convexnovelty.validation import Array, number
 __all__ = ["OneClassSVM", "SoftBall"]
 
 # Tight enough for the offset and the counts of the nu-property; the Newton steps at the end make it exact.
-TOLERANCE = 1e-6
+TOLERANCE, OF_OFFSET = 1e-6, 1e-9
 # Share of entries that are not zero above which sparse rows may all lie far from the origin, and dense ones cost little more.
 FULL = 0.3
 
@@ -126,8 +126,9 @@ class OneClassSVM(_KernelMachine):
                 solution.residuals,
                 solution.objective,
             )
-        result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), tolerance=TOLERANCE)
-        unit = float(np.sqrt(np.mean(result.kernel.diagonal(X))))
+        result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), tolerance=TOLERANCE, of_offset=OF_OFFSET)
+        # The size of the terms that w is the sum of: far points that have no part in it say nothing of its digits.
+        unit = float(result.multipliers @ np.sqrt(result.kernel.diagonal(X)))
         if (nothing := nothing_separated(2 * result.objective, unit, nu)) is not None:
             flat = ExpansionScore.of(X, np.zeros(X.shape[0]), result.kernel)
             return Learned(flat, 0.0, nothing, objective=result.objective)
@@ -180,7 +181,14 @@ class SoftBall(_KernelMachine):
         if isinstance(kernel, Linear) and (dense := _worth_writing_out(X)) is not None:
             return self._about_mean(dense, nu, weights)
         squares = kernel.diagonal(X)
-        result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), linear=-squares / 2, tolerance=TOLERANCE)
+        result = solve_dual(
+            X,
+            kernel,
+            upper=self._upper(X.shape[0], weights),
+            linear=-squares / 2,
+            tolerance=TOLERANCE,
+            of_offset=OF_OFFSET,
+        )
         inner = ExpansionScore.of(X, result.multipliers, result.kernel)
         center = float(result.multipliers @ result.scores)
         scores = 2 * result.scores - squares - center
@@ -199,7 +207,9 @@ class SoftBall(_KernelMachine):
         points = X - mean
         squares = np.einsum("ij,ij->i", points, points)
         upper = self._upper(X.shape[0], weights)
-        result = solve_dual(points, Linear(), upper=upper, linear=-squares / 2, tolerance=TOLERANCE)
+        result = solve_dual(
+            points, Linear(), upper=upper, linear=-squares / 2, tolerance=TOLERANCE, of_offset=OF_OFFSET
+        )
         center = points.T @ result.multipliers
         score = DistanceScore(mean + center)
         scores = score(X)

@@ -159,7 +159,7 @@ def primal(features: FeatureMap, labels: Any, slack_penalty: float) -> Formulati
     """The margin between the sample and the uniform points is maximised; points may fall short of it at a price."""
     signs = _signs(labels, features.n)
     penalty = Tunable("slack_penalty", slack_penalty, positive)
-    phi, unit = np.asarray(features.training) / features.unit, features.unit
+    phi, unit = np.asarray(features.training) / features.middle, features.middle
     size = _size(penalty.value, unit)
     w, b, xi = cp.Variable(phi.shape[1]), cp.Variable(), cp.Variable(features.n, nonneg=True)
     price = penalty.parameter(lambda value: value * unit**2 / size, nonneg=True)
@@ -183,7 +183,7 @@ def dual(features: FeatureMap, labels: Any, slack_penalty: float) -> Formulation
     """The dual of the margin problem, in one multiplier a point."""
     signs = _signs(labels, features.n)
     penalty = Tunable("slack_penalty", slack_penalty, positive)
-    unit = features.unit
+    unit = features.middle
     size = _size(penalty.value, unit)
     alpha = cp.Variable(features.n, nonneg=True)
     upper = penalty.parameter(lambda value: value * unit**2 / size, nonneg=True)
@@ -241,10 +241,10 @@ def libsvm(features: FeatureMap, labels: Any, slack_penalty: float) -> Solution:
     from sklearn.svm import SVC
 
     signs, penalty = _signs(labels, features.n), positive(slack_penalty, "slack_penalty")
-    scaled = np.asarray(features.training) @ np.asarray(features.training).T / features.unit**2
-    machine = SVC(kernel="precomputed", C=penalty * features.unit**2, tol=1e-9).fit(scaled, signs)
+    scaled = np.asarray(features.training) @ np.asarray(features.training).T / features.middle**2
+    machine = SVC(kernel="precomputed", C=penalty * features.middle**2, tol=1e-9).fit(scaled, signs)
     alpha = np.zeros(features.n)
-    alpha[machine.support_] = np.abs(machine.dual_coef_.ravel()) / features.unit**2
+    alpha[machine.support_] = np.abs(machine.dual_coef_.ravel()) / features.middle**2
     return _solution(features, signs, alpha, penalty, "libsvm", int(np.max(machine.n_iter_)))
 
 

@@ -139,7 +139,7 @@ def joint(
     features: FeatureMap, labels: Any, outlier_fraction: float, comparison: Comparison = "distance"
 ) -> Formulation:
     """The duals of all classes side by side: nothing but the outlier fraction is common to them."""
-    nu, unit = Tunable("outlier_fraction", outlier_fraction, outlier_share), features.unit
+    nu, unit = Tunable("outlier_fraction", outlier_fraction, outlier_share), features.middle
     classes, groups = _groups(labels, features.n)
     ClassRegions(classes, np.zeros((classes.size, 1)), np.zeros(classes.size), comparison)  # refuses a wrong comparison
     alpha = cp.Variable(features.n, nonneg=True)
@@ -210,7 +210,7 @@ def libsvm(features: FeatureMap, labels: Any, outlier_fraction: float, compariso
 
     def fit(gram: Array, nu: float) -> Array:
         machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * len(gram)))
-        machine.fit(gram / features.unit**2)
+        machine.fit(gram / features.middle**2)
         alpha = np.zeros(len(gram))
         alpha[machine.support_] = machine.dual_coef_.ravel()
         return np.asarray(alpha / alpha.sum())

@@ -98,7 +98,7 @@ def _check(features: FeatureMap, outliers: Any) -> int:
 
 def _margin(features: FeatureMap) -> Solve:
     """From the points that are kept to half the squared length of w, and the points that support it."""
-    gram = span_gram(features) / features.unit**2
+    gram = span_gram(features) / features.middle**2
 
     def solve(kept: Rows) -> tuple[float, Rows, Array]:
         found = smo(gram[np.ix_(kept, kept)])
@@ -131,9 +131,9 @@ def _solution(features: FeatureMap, k: int, found: FewViolations, how: str) -> S
     if not np.isfinite(found.value):
         raise _infeasible(k)
     kept = np.setdiff1d(np.arange(features.n), found.left_out)
-    phi = np.asarray(features.training)[kept] / features.unit
+    phi = np.asarray(features.training)[kept] / features.middle
     nearest = smo(phi @ phi.T)
-    normal = (phi.T @ nearest.multipliers) / (2 * nearest.objective) / features.unit
+    normal = (phi.T @ nearest.multipliers) / (2 * nearest.objective) / features.middle
     z = np.zeros(features.n)
     z[found.left_out] = 1.0
     reading = _reading(features, normal, k)
@@ -201,7 +201,7 @@ class ExactOutliers(Formulation):
     def _fixed(self, found: FewViolations) -> Formulation:
         """The quadratic program over the points that are kept."""
         kept = np.setdiff1d(np.arange(self.features.n), found.left_out)
-        unit = self.features.unit
+        unit = self.features.middle
         phi = np.asarray(self.features.training)[kept] / unit
         w = cp.Variable(phi.shape[1])
         return Formulation(
@@ -225,7 +225,7 @@ class ExactOutliers(Formulation):
 def mixed_integer(features: FeatureMap, outliers: int) -> Formulation:
     """A binary variable for each point says whether it may lie anywhere; M is as large as an optimal w needs it."""
     k = _check(features, outliers)
-    phi, unit = np.asarray(features.training) / features.unit, features.unit
+    phi, unit = np.asarray(features.training) / features.middle, features.middle
     w, z = cp.Variable(phi.shape[1]), cp.Variable(features.n, boolean=True)
     made = ExactOutliers(
         cp.Problem(
@@ -243,7 +243,7 @@ def mixed_integer(features: FeatureMap, outliers: int) -> Formulation:
 
 def _relaxation(features: FeatureMap, k: int) -> Array:
     r"""The constants M: no optimal w has :math:`\langle w, x_i\rangle` below :math:`1 - M_i`."""
-    gram = span_gram(features) / features.unit**2
+    gram = span_gram(features) / features.middle**2
     if (gram >= 0).all():
         # w is a combination of the points with weights that are not negative, and so are all products.
         return np.ones(features.n)
@@ -314,7 +314,7 @@ def relaxation(solution: Solution, features: FeatureMap, outliers: int) -> list[
         claims.append(Claim("no more points lie outside than allowed", outside, outliers, "<=", 1e-9, source="8.38"))
     if outliers > 0:
         soft = one_class_svm.sequential(features, outliers / features.n)
-        if isinstance(soft.region, HalfSpace) and soft.region.offset > SEPARABLE**2 * features.unit**2:
+        if isinstance(soft.region, HalfSpace) and soft.region.offset > SEPARABLE**2 * features.middle**2:
             bound = soft.objective / soft.region.offset**2
             ratio = solution.objective / bound
             text = "the convex one-class machine has no larger margin"

@@ -80,16 +80,16 @@ def hard_margin(
 def _reflected(features: FeatureMap, labels: Any) -> tuple[Array, Array]:
     """The reflected coordinates in the features' unit, of shape (n, r), and the signs."""
     y = np.ones(features.n) if labels is None else signs(labels, features.n)
-    return y[:, None] * np.asarray(features.training) / features.unit, y
+    return y[:, None] * np.asarray(features.training) / features.middle, y
 
 
 def _gram(features: FeatureMap, y: Array) -> Array:
-    return span_gram(features) / features.unit**2 * np.outer(y, y)
+    return span_gram(features) / features.middle**2 * np.outer(y, y)
 
 
 def _reading(features: FeatureMap, normal: Array, offset: float, y: Array) -> Reading:
     distance = offset / max(float(np.linalg.norm(normal)), np.finfo(float).tiny)
-    if distance <= SEPARABLE * features.unit:
+    if distance <= SEPARABLE * features.middle:
         raise _inseparable(features, None if (y > 0).all() else y)
     said = f"{_beyond(features, distance, y)}, and beyond none that is farther (proposition 8.1)"
     return Reading(HalfSpace(normal, offset), Guarantee(said, bound=0.0))
@@ -130,9 +130,9 @@ def _solution(features: FeatureMap, offset: Any, labels: Any, alpha: Array, how:
     """From multipliers for an offset of one in the features' unit."""
     rho = positive(offset, "offset", squared=True)
     phi, y = _reflected(features, labels)
-    normal = (phi.T @ alpha) * (rho / features.unit)
+    normal = (phi.T @ alpha) * (rho / features.middle)
     reading = _reading(features, normal, rho, y)
-    alpha = alpha * (rho / features.unit**2)
+    alpha = alpha * (rho / features.middle**2)
     objective = float(normal @ normal) / 2
     return Solution(objective, {"alpha": alpha}, reading.region, reading.guarantee, solver=how, iterations=iterations)
 
@@ -147,7 +147,7 @@ def _solution(features: FeatureMap, offset: Any, labels: Any, alpha: Array, how:
 )
 def primal(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Formulation:
     """The shortest w whose product with every point reaches the offset."""
-    rho, unit = positive(offset, "offset", squared=True), features.unit
+    rho, unit = positive(offset, "offset", squared=True), features.middle
     phi, y = _reflected(features, labels)
     w = cp.Variable(phi.shape[1])
     # Posed for an offset of one, and read in units of the one that is wanted: solvers know absolute tolerances only.
@@ -175,7 +175,7 @@ def _check_separable(features: FeatureMap, labels: Any) -> None:
 )
 def dual(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Formulation:
     """Multipliers without upper bound: they diverge where the sample cannot be separated from the origin."""
-    rho, unit = positive(offset, "offset", squared=True), features.unit
+    rho, unit = positive(offset, "offset", squared=True), features.middle
     phi, y = _reflected(features, labels)
     alpha = cp.Variable(features.n, nonneg=True)
     return Formulation(
@@ -244,7 +244,7 @@ def sequential(features: FeatureMap, offset: float = 1.0, labels: Any = None) ->
 )
 def reflection(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Formulation:
     """The optimal separating hyperplane of the sample and its mirror image, with a threshold that ends at zero."""
-    rho, unit = positive(offset, "offset", squared=True), features.unit
+    rho, unit = positive(offset, "offset", squared=True), features.middle
     phi, y = _reflected(features, labels)
     w, b = cp.Variable(phi.shape[1]), cp.Variable()
     return Formulation(
@@ -293,7 +293,7 @@ def svc(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Soluti
 def as_one_class_svm(features: FeatureMap, labels: Any = None) -> Formulation:
     """The one-class machine below an outlier fraction of 1/n, whose offset is free, on the reflected points."""
     phi, _ = _reflected(features, labels)
-    posed = features if labels is None else LinearFeatures(phi * features.unit)
+    posed = features if labels is None else LinearFeatures(phi * features.middle)
     return one_class_svm.one_class_svm(posed, 0.5 / features.n)
 
 
@@ -306,7 +306,7 @@ METHOD.step(
     equation="equations 8.31 and 8.41",
     reference="formulation",
     values=lambda solution, features, labels=None: {
-        "w": features.unit * (_reflected(features, labels)[0].T @ solution.values["alpha"])
+        "w": features.middle * (_reflected(features, labels)[0].T @ solution.values["alpha"])
     },
 )
 METHOD.step(
@@ -372,7 +372,7 @@ def identities(solution: Solution, features: FeatureMap, offset: float = 1.0, la
     if not isinstance(region, HalfSpace) or region.offset != offset:
         return []
     squared = _nearest(features, labels)[1]
-    expected = (offset / features.unit) ** 2 / squared
+    expected = (offset / features.middle) ** 2 / squared
     found = float(region.normal @ region.normal) / expected
     claims = [
         Claim("|w|^2 is (rho / d)^2", found, 1.0, tolerance=1e-6, kind="algorithm", source="equation 8.41"),
@@ -380,7 +380,7 @@ def identities(solution: Solution, features: FeatureMap, offset: float = 1.0, la
     ]
     if (alpha := solution.values.get("alpha")) is not None:
         phi, _ = _reflected(features, labels)
-        w = features.unit * (phi.T @ alpha)
+        w = features.middle * (phi.T @ alpha)
         value = offset * float(alpha.sum()) - float(w @ w) / 2
         claims.append(Claim("|w|^2 is 2 W(alpha)", found, 2 * value / expected, source="equation 8.41"))
     return claims

@@ -80,8 +80,8 @@ def _reading(sample: Sample, normal: Array, nu: float, deviation: float, **lette
     scores = sample.points @ normal
     offset = quantile_interval(scores, nu)
     # At an optimum the offset is the squared deviation and what slacks cost. A score is at most the deviation times the
-    # point's length in the metric, whose size is thus seen whatever the set.
-    seen = np.sqrt(NO_DIRECTION) * float(np.sqrt(np.mean(scores**2)))
+    # point's length in the metric, whose size is thus seen whatever the set; a few far points do not show in the median.
+    seen = np.sqrt(NO_DIRECTION) * float(np.median(np.abs(scores)))
     if offset.used <= deviation**2 / 2 or 0 < deviation**2 <= seen:
         nothing = nothing_separated(0.0, 1.0, nu)
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, offset, {"deviation": deviation, **letters})
@@ -558,7 +558,7 @@ def primal(
     nu = Tunable("outlier_fraction", outlier_fraction, _share)
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     metric = sample.metric()
-    unit, n = metric.features.unit, features.n
+    unit, n = metric.features.middle, features.n
     y, xi, rho = cp.Variable(metric.features.dimension), cp.Variable(n, nonneg=True), cp.Variable()
     price = nu.parameter(lambda value: slack_bound(value, n), printed_bound(n), nonneg=True)
     rows = np.asarray(metric.features.training) / unit
@@ -655,7 +655,7 @@ def dual(
     nu = Tunable("outlier_fraction", outlier_fraction, _share)
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     metric = sample.metric()
-    unit = metric.features.unit
+    unit = metric.features.middle
     alpha = cp.Variable(features.n, nonneg=True, name="alpha")
     upper = nu.parameter(lambda value: slack_bound(value, features.n), nonneg=True)
     objective = gram_form(alpha, metric.features, unit) / 2
@@ -727,11 +727,11 @@ def block_dual(
     r = sample.radius if isinstance(features, KernelFeatures) else None
     if r is None or r < SEEN_RADIUS * features.unit**2:
         metric = sample.metric()
-        result = solve_dual(metric.features.training, "linear", upper=upper, tolerance=GAP)
+        result = solve_dual(metric.features.training, "linear", upper=upper, tolerance=GAP, of_offset=GAP)
         reading = _in_metric(sample, metric, result.multipliers, nu)
     else:
         gram = woodbury.metric_gram(sample.gram, r, sample.weight)
-        result = solve_dual(gram, "precomputed", upper=upper, tolerance=GAP)
+        result = solve_dual(gram, "precomputed", upper=upper, tolerance=GAP, of_offset=GAP)
         gamma = woodbury.expansion(sample.gram, result.multipliers, r, sample.weight)
         deviation = float(np.sqrt(max(2 * result.objective, 0.0)))
         reading = _reading(sample, sample.points.T @ gamma, nu, deviation, gamma=gamma)

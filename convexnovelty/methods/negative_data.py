@@ -89,7 +89,7 @@ def _reading(features: FeatureMap, normal: Array, nu: float, y: Array) -> Readin
         normal,
         nu,
         np.full(features.n, 1 / features.n),
-        unit=features.unit,
+        unit=features.middle,
         outside=WRONG_SIDE,
     )
 
@@ -105,7 +105,7 @@ def _reading(features: FeatureMap, normal: Array, nu: float, y: Array) -> Readin
 def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulation:
     """Ordinary points are kept above rho and novel ones below minus rho, at a price for those that are not."""
     nu, y = Tunable("outlier_fraction", outlier_fraction, outlier_share), signs(labels, features.n)
-    phi, unit = y[:, None] * np.asarray(features.training) / features.unit, features.unit
+    phi, unit = y[:, None] * np.asarray(features.training) / features.middle, features.middle
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
     price = slack_price(nu, equal := sample_shares(None, features.n))
     return Formulation(
@@ -118,7 +118,7 @@ def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formul
             values["w"],
             values["rho"],
             equal,
-            unit=features.unit,
+            unit=features.middle,
             outside=WRONG_SIDE,
         ),
         tunables={"outlier_fraction": nu},
@@ -138,11 +138,11 @@ def dual(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulat
     nu, y = Tunable("outlier_fraction", outlier_fraction, outlier_share), signs(labels, features.n)
     alpha = cp.Variable(features.n, nonneg=True)
     price = slack_price(nu, equal := sample_shares(None, features.n))
-    objective = gram_form(cp.multiply(y, alpha), features, features.unit) / 2
+    objective = gram_form(cp.multiply(y, alpha), features, features.middle) / 2
     return Formulation(
         cp.Problem(cp.Minimize(objective), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
-        objective_unit=features.unit**2,
+        objective_unit=features.middle**2,
         read=lambda values: _reading(features, np.asarray(features.training).T @ (y * values["alpha"]), nu.value, y),
         tunables={"outlier_fraction": nu},
     )
@@ -190,7 +190,7 @@ def libsvm(features: FeatureMap, labels: Any, outlier_fraction: float) -> Soluti
 
     nu, y = libsvm_share(outlier_fraction, "outlier_fraction"), signs(labels, features.n)
     machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * features.n))
-    machine.fit(span_gram(features) * np.outer(y, y) / features.unit**2)
+    machine.fit(span_gram(features) * np.outer(y, y) / features.middle**2)
     alpha = np.zeros(features.n)
     alpha[machine.support_] = machine.dual_coef_.ravel()
     return _solution(features, nu, y, alpha / alpha.sum(), "libsvm", int(machine.n_iter_))

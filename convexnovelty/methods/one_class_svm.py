@@ -86,13 +86,13 @@ def one_class_svm(
 
 
 def _reading(features: FeatureMap, normal: Array, nu: float, shares: Array) -> Reading:
-    return margin_reading(np.asarray(features.training) @ normal, normal, nu, shares, unit=features.unit)
+    return margin_reading(np.asarray(features.training) @ normal, normal, nu, shares, unit=features.middle)
 
 
 def _at_point(features: FeatureMap, values: Values, shares: Array) -> Reading:
     """What holds of any w and rho."""
     w = values["w"]
-    return point_reading(np.asarray(features.training) @ w, w, values["rho"], shares, unit=features.unit)
+    return point_reading(np.asarray(features.training) @ w, w, values["rho"], shares, unit=features.middle)
 
 
 @METHOD.node(
@@ -106,7 +106,7 @@ def _at_point(features: FeatureMap, values: Values, shares: Array) -> Reading:
 def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Formulation:
     """The margin to the origin is maximised; points may fall short of it at a price."""
     nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
-    phi, unit = np.asarray(features.training) / features.unit, features.unit
+    phi, unit = np.asarray(features.training) / features.middle, features.middle
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
     price = slack_price(nu, shares)
     return Formulation(
@@ -134,10 +134,10 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
     price = slack_price(nu, shares)
     return Formulation(
         cp.Problem(
-            cp.Minimize(gram_form(alpha, features, features.unit) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]
+            cp.Minimize(gram_form(alpha, features, features.middle) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]
         ),
         {"alpha": Quantity(alpha)},
-        objective_unit=features.unit**2,
+        objective_unit=features.middle**2,
         read=lambda values: _reading(features, np.asarray(features.training).T @ values["alpha"], nu.value, shares),
         tunables={"outlier_fraction": nu},
     )
@@ -212,7 +212,7 @@ def libsvm(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
 
     nu, shares = libsvm_share(outlier_fraction, "outlier_fraction"), sample_shares(weights, features.n)
     kept = np.flatnonzero(shares)
-    gram = (span_gram(features) / features.unit**2)[np.ix_(kept, kept)]
+    gram = (span_gram(features) / features.middle**2)[np.ix_(kept, kept)]
     # libsvm's tolerance is absolute in its own scale, where the multipliers are nu n times ours.
     machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * kept.size))
     machine.fit(gram, sample_weight=None if weights is None else shares[kept] * kept.size)
@@ -233,7 +233,7 @@ def reflection(features: FeatureMap, outlier_fraction: float) -> Solution:
     from sklearn.svm import NuSVC
 
     nu, n = libsvm_share(outlier_fraction, "outlier_fraction"), features.n
-    gram = span_gram(features) / features.unit**2
+    gram = span_gram(features) / features.middle**2
     machine = NuSVC(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * n))
     machine.fit(np.block([[gram, -gram], [-gram, gram]]), np.repeat([1.0, -1.0], n))
     beta = np.zeros(2 * n)
@@ -267,7 +267,7 @@ def parzen(features: FeatureMap, outlier_fraction: float = 1.0, weights: Any = N
 def hard_margin(features: FeatureMap, outlier_fraction: float = 0.0, weights: Any = None) -> Formulation:
     """Below an outlier fraction of 1/n no slack is worth its price: the supporting hyperplane of the whole sample."""
     shares = sample_shares(weights, features.n)
-    kept, unit = np.flatnonzero(shares), features.unit
+    kept, unit = np.flatnonzero(shares), features.middle
     phi = np.asarray(features.training)[kept] / unit
     w, rho = cp.Variable(phi.shape[1]), cp.Variable()
     return Formulation(

@@ -16,7 +16,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
-from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
@@ -136,7 +136,7 @@ def _moved_gram(features: FeatureMap, others: Any) -> Array:
 def _unit(features: FeatureMap, others: Any) -> float:
     """The size of the moved points: the origin of the features plays no part here."""
     moved, _ = _moved(features, others)
-    return float(np.sqrt(np.mean(np.einsum("ij,ij->i", moved, moved)))) or features.unit
+    return middle_length(np.einsum("ij,ij->i", moved, moved)) if moved.any() else features.unit
 
 
 def _reading(features: FeatureMap, normal: Array, nu: float, others: Any) -> Reading:

@@ -14,7 +14,7 @@ from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
@@ -93,7 +93,7 @@ class _AboutMean:
         if isinstance(features, KernelFeatures):
             self.beyond = outside_span(training, features.squared_norms())
         self.squares = np.einsum("ij,ij->i", self.phi, self.phi) + self.beyond
-        self.unit = float(np.sqrt(self.squares.mean())) or features.unit
+        self.unit = middle_length(self.squares) if self.squares.any() else features.unit
 
     def gram(self) -> Array:
         """The inner products of the coordinates about the mean."""

@@ -125,7 +125,7 @@ def _reading(features: FeatureMap, normal: Array, spread: float, nu: float, size
         normal,
         nu,
         np.full(features.n, 1 / features.n),
-        unit=features.unit,
+        unit=features.middle,
         outside=MOVABLE,
         origin="the origin once the set is added to it",
         theorem="proposition 8.3 for the worst positions",
@@ -136,7 +136,7 @@ def _at_point(features: FeatureMap, values: Values, sizes: Array) -> Reading:
     """What holds of any w, rho and t: the program keeps t above the support, but only an optimum brings it down to it."""
     w, shares = values["w"], sample_shares(None, features.n)
     scores = np.asarray(features.training) @ w - sizes * values["t"]
-    return point_reading(scores, w, values["rho"], shares, unit=features.unit, outside=MOVABLE, most=True)
+    return point_reading(scores, w, values["rho"], shares, unit=features.middle, outside=MOVABLE, most=True)
 
 
 def _solution(
@@ -167,7 +167,7 @@ def _program(
     around = _centred(features, uncertainty)
     if route == "best":
         around = around.tunable()
-    phi, unit = np.asarray(features.training) / features.unit, features.unit
+    phi, unit = np.asarray(features.training) / features.middle, features.middle
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
     t = cp.Variable()
     price = slack_price(nu, equal := sample_shares(None, features.n))
@@ -232,7 +232,7 @@ def semi_infinite(
     """The semi-infinite program: positions are added one by one, the worst first; only the membership is used."""
     nu, sizes = outlier_share(outlier_fraction, "outlier_fraction"), _scales(scales, features.n)
     adversary = Adversary(_centred(features, uncertainty))
-    phi, unit = np.asarray(features.training) / features.unit, features.unit
+    phi, unit = np.asarray(features.training) / features.middle, features.middle
     w, xi, rho, t = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable(), cp.Variable()
     price = min(1 / (nu * features.n), 2.0)  # a larger one changes nothing, see slack_price
 
@@ -280,7 +280,7 @@ def nearest_sum(
     """Reduced hull plus set: the point of their sum that is nearest to the origin, by the membership as it stands."""
     nu, sizes = Tunable("outlier_fraction", outlier_fraction, outlier_share), _scales(scales, features.n)
     around = _centred(features, uncertainty)
-    phi, unit = np.asarray(features.training) / features.unit, features.unit
+    phi, unit = np.asarray(features.training) / features.middle, features.middle
     alpha, u, w = cp.Variable(features.n, nonneg=True), cp.Variable(features.dimension), cp.Variable(phi.shape[1])
     price = slack_price(nu, equal := sample_shares(None, features.n))
     position = cp.multiply(unit, u)
@@ -400,8 +400,8 @@ def nu_property(
         ),
         Claim(
             "the optimum is -|w|^2 / 2, since all but |w|^2 is homogeneous",
-            solution.objective / features.unit**2,
-            -squared / 2 / features.unit**2,
+            solution.objective / features.middle**2,
+            -squared / 2 / features.middle**2,
             source="equation 8.41 for every position",
         ),
     ]
