@@ -63,7 +63,7 @@ def solve_dual(
     y: Any = None,
     total: float | None = 1.0,
     tolerance: float = 1e-3,
-    of_offset: float | None = None,
+    of_scores: float | None = None,
     threads: int = 1,
     max_rounds: int = 10_000,
 ) -> DualResult:
@@ -74,15 +74,16 @@ def solve_dual(
     ``total`` None leaves the equality out. ``tolerance`` bounds the KKT gap in units of the largest bound times the
     largest k(x, x), or of the largest linear term where that is smaller: for SVMs of one class and of two classes this
     is libsvm's tolerance. Well below 1e-3, Newton steps make the solution exact to rounding in little more time.
-    ``of_offset`` bounds the gap in units of the offset as well, as far as rounding lets it: where k(x, x) differs by orders
-    of magnitude, as for polynomial kernels and skewed columns, the offset is by orders smaller than the largest of them.
+    ``of_scores`` bounds the gap in units of the offset and of the quartiles' distance of the scores as well, as far as
+    rounding lets it. Where k(x, x) differs by orders of magnitude, as for polynomial kernels and skewed columns, scores are
+    by orders smaller than the largest of them; where the kernel is wide, they are nearly the same.
 
     Raises InputError for arguments out of range and boxes that cannot meet the total, IndefiniteError for a kernel that
     is not positive semidefinite where this shows, UnboundedError, and SolverError with the gap after ``max_rounds``.
     """
     program = _Program.of(points, kernel, linear, y, total, threads)
     box = Box.of(program.size, _bound(program.size, outlier_fraction, upper, total), y, program.total)
-    share = None if of_offset is None else positive(of_offset, "of_offset")
+    share = None if of_scores is None else positive(of_scores, "of_scores")
     return program.solve(box, positive(tolerance, "tolerance"), integer(max_rounds, "max_rounds", 0), share=share)[0]
 
 
@@ -166,11 +167,8 @@ class _Program:
         size = min(diagonal, float(np.abs(slope).max()) or diagonal)
         state = minimise(self.gram, slope, scaled.extended(length), tolerance * size, start, rounds)
         if share is not None:
-            gap, ends = kkt_offset(state.gradient[:n], state.b[:n], scaled)
-            # Scores are sums of terms of this size, which cancel where nothing is separated.
-            terms = float(np.abs(state.b[:n]) @ np.sqrt(np.maximum(self.gram.diagonal()[:n], 0.0)))
-            wanted = max(share * abs(ends.used), ROUNDING * terms**2 / (float(np.abs(state.b).sum()) or 1.0))
-            if gap > wanted:
+            wanted = self._wanted(state, scaled, share)
+            if kkt_gap(state.gradient[:n], state.b[:n], scaled) > wanted:
                 state = minimise(self.gram, slope, scaled.extended(length), wanted, state, rounds)
         if not np.isfinite(state.gradient).all():
             raise InputError(
@@ -195,6 +193,16 @@ class _Program:
             columns=state.columns,
         )
         return result, state
+
+    def _wanted(self, state: State, box: Box, share: float) -> float:
+        """A share of the offset, or of what tells the scores apart where that is smaller, as far as it is no rounding."""
+        scores, b = state.gradient[: self.size], state.b[: self.size]
+        low, high = np.percentile(scores, (25, 75))
+        used = abs(kkt_offset(scores, b, box)[1].used)
+        # Scores are sums of terms of this size, which cancel where nothing is separated.
+        terms = float(np.abs(b) @ np.sqrt(np.maximum(self.gram.diagonal()[: self.size], 0.0)))
+        rounding = ROUNDING * terms**2 / (float(np.abs(b).sum()) or 1.0)
+        return max(share * min(used, float(high - low) or used), rounding)
 
 
 def _refuse_indefinite(gram: Gram) -> None:

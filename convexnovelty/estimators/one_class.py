@@ -19,7 +19,7 @@ from convexnovelty.validation import Array, number
 __all__ = ["OneClassSVM", "SoftBall"]
 
 # Tight enough for the offset and the counts of the nu-property; the Newton steps at the end make it exact.
-TOLERANCE, OF_OFFSET = 1e-6, 1e-9
+TOLERANCE, OF_SCORES = 1e-6, 1e-9
 # Share of entries that are not zero above which sparse rows may all lie far from the origin, and dense ones cost little more.
 FULL = 0.3
 
@@ -126,7 +126,7 @@ class OneClassSVM(_KernelMachine):
                 solution.residuals,
                 solution.objective,
             )
-        result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), tolerance=TOLERANCE, of_offset=OF_OFFSET)
+        result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), tolerance=TOLERANCE, of_scores=OF_SCORES)
         # The size of the terms that w is the sum of: far points that have no part in it say nothing of its digits.
         unit = float(result.multipliers @ np.sqrt(result.kernel.diagonal(X)))
         if (nothing := nothing_separated(2 * result.objective, unit, nu)) is not None:
@@ -187,7 +187,7 @@ class SoftBall(_KernelMachine):
             upper=self._upper(X.shape[0], weights),
             linear=-squares / 2,
             tolerance=TOLERANCE,
-            of_offset=OF_OFFSET,
+            of_scores=OF_SCORES,
         )
         inner = ExpansionScore.of(X, result.multipliers, result.kernel)
         center = float(result.multipliers @ result.scores)
@@ -208,7 +208,7 @@ class SoftBall(_KernelMachine):
         squares = np.einsum("ij,ij->i", points, points)
         upper = self._upper(X.shape[0], weights)
         result = solve_dual(
-            points, Linear(), upper=upper, linear=-squares / 2, tolerance=TOLERANCE, of_offset=OF_OFFSET
+            points, Linear(), upper=upper, linear=-squares / 2, tolerance=TOLERANCE, of_scores=OF_SCORES
         )
         center = points.T @ result.multipliers
         score = DistanceScore(mean + center)

@@ -727,11 +727,11 @@ def block_dual(
     r = sample.radius if isinstance(features, KernelFeatures) else None
     if r is None or r < SEEN_RADIUS * features.unit**2:
         metric = sample.metric()
-        result = solve_dual(metric.features.training, "linear", upper=upper, tolerance=GAP, of_offset=GAP)
+        result = solve_dual(metric.features.training, "linear", upper=upper, tolerance=GAP, of_scores=GAP)
         reading = _in_metric(sample, metric, result.multipliers, nu)
     else:
         gram = woodbury.metric_gram(sample.gram, r, sample.weight)
-        result = solve_dual(gram, "precomputed", upper=upper, tolerance=GAP, of_offset=GAP)
+        result = solve_dual(gram, "precomputed", upper=upper, tolerance=GAP, of_scores=GAP)
         gamma = woodbury.expansion(sample.gram, result.multipliers, r, sample.weight)
         deviation = float(np.sqrt(max(2 * result.objective, 0.0)))
         reading = _reading(sample, sample.points.T @ gamma, nu, deviation, gamma=gamma)

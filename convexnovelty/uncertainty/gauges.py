@@ -69,8 +69,11 @@ def gauge(uncertainty: Any, member: Any, *, largest: float = 1e6) -> float:
     if isinstance(uncertainty, MeanSet):
         blocks = [blocks[0], *(blocks[1:] or [np.asarray(uncertainty.covariance)])]
     name = size_name(uncertainty)
-    if name in (None, "multiple"):
-        return _minkowski(uncertainty.part if name else uncertainty, blocks)
+    if name is None:
+        return _minkowski(uncertainty, blocks)
+    if name == "multiple" and not _is_moved(uncertainty):
+        # What is made of a dilation by linear maps is as many times what is made of its part.
+        return _minkowski(uncertainty.replaced(multiple=1.0), blocks)
     own = uncertainty.gauge(*blocks)
     if own is not None:
         return float(own)
@@ -78,6 +81,12 @@ def gauge(uncertainty: Any, member: Any, *, largest: float = 1e6) -> float:
         blocks = blocks[:1]
     found = _by_program(uncertainty, name, blocks)
     return found if found is not None else _by_halving(uncertainty, name, blocks, largest)
+
+
+def _is_moved(uncertainty: Any) -> bool:
+    """Whether the set, or one that it is made of, does not lie around its centre."""
+    parts = uncertainty.parts().values() if isinstance(uncertainty, Composite) else ()
+    return hasattr(uncertainty, "shift") or any(map(_is_moved, parts))
 
 
 def _blocks(center: Any) -> tuple[Array, ...]:
