@@ -23,15 +23,20 @@ from convexnovelty.pieces import Piece, Whole, pieces
 from convexnovelty.tables import FileLayout, Table, filled, listed, matched, needed, printable, read_table
 from convexnovelty.validation import Array
 
-__all__ = ["Counts", "Findings", "count_of", "csv_text", "gaps_filled", "rows_read", "run", "sets_apart"]
+__all__ = ["Counts", "Findings", "count_of", "csv_text", "gaps_filled", "rows_read", "run", "sets_apart", "told"]
 
 USEFUL = 0.2  # a bound above which a reader is told of a smaller one
 LONGEST = 2000  # characters of a line; text of a model file is shown without what would steer a terminal
 
 
+def told(scores: Array) -> Array:
+    """Scores without what is rounding: beyond the reach of a kernel all are the same but for that."""
+    return np.array([float(f"{score:.10g}") for score in scores])
+
+
 @dataclass(frozen=True)
 class Counts:
-    """What is said of all rows: how many have a score, how many are novel, how many share the lowest score as shown."""
+    """What is said of all rows: how many have a score, how many are novel, how many share the lowest score but for rounding."""
 
     judged: int
     novel: int
@@ -65,16 +70,15 @@ class Findings:
 
     @property
     def most_novel(self) -> Any:
-        """Rows with a score by their score, the lowest first; of those whose scores look the same, the farthest from the
-        mean of the training rows first."""
+        """Rows with a score by their score, the lowest first; of those whose scores are the same but for rounding, the
+        farthest from the mean of the training rows first."""
         with np.errstate(over="ignore", invalid="ignore"):
             far = np.linalg.norm((self.table.values - self.model.centre) / self.model.units, axis=1)
-        return np.lexsort((-far, self._shown))[: self.judged]
+        return np.lexsort((-far, self._told))[: self.judged]
 
     @cached_property
-    def _shown(self) -> Array:
-        """Scores as they are printed: beyond the reach of a kernel all are the same but for rounding."""
-        return np.array([float(f"{score:.4g}") for score in self.scores])
+    def _told(self) -> Array:
+        return told(self.scores)
 
     def text(self, top: int = 10, *, width: int = 170, colour: bool = False) -> str:
         """The report: what was read, what was learnt and why, what is guaranteed, which rows are novel."""
@@ -96,7 +100,7 @@ class Findings:
     def _summary(self) -> list[tuple[str, str]]:
         model, counts = self.model, self.counts
         if counts is None:
-            tied = int((self._shown == np.nanmin(self._shown)).sum()) if self.judged else 0
+            tied = int((self._told == np.nanmin(self._told)).sum()) if self.judged else 0
             counts = Counts(self.judged, int(self.novel.sum()), tied)
         found, tied = counts.novel, counts.tied
         outside, n = int((model.training_scores < 0).sum()), model.training_scores.size

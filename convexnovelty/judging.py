@@ -12,14 +12,14 @@ import numpy as np
 
 from convexnovelty.detection import Model
 from convexnovelty.errors import InputError
-from convexnovelty.findings import Counts, Findings, count_of, csv_text, gaps_filled, rows_read, sets_apart
+from convexnovelty.findings import Counts, Findings, count_of, csv_text, gaps_filled, rows_read, sets_apart, told
 from convexnovelty.pieces import Piece
 from convexnovelty.tables import Table, gap_found, matched, needed
 from convexnovelty.validation import Array
 
 __all__ = ["Records", "judged_pieces", "records_of"]
 
-NEAR = 2e-3  # relative; scores that are shown with four digits and look the same differ by less
+NEAR = 1e-8  # relative; scores that are told to ten digits and look the same differ by less
 
 
 class Records:
@@ -63,8 +63,8 @@ class _Tally:
             return
         self.judged += found.size
         self.novel += int((found < 0).sum())
-        # Rounding to the digits that are shown keeps the order, so only scores near the lowest can look like it.
-        shown = _shown(found[found <= _above(found.min())])
+        # Leaving out the last digits keeps the order, so only scores near the lowest can look like it.
+        shown = told(found[found <= _above(found.min())])
         if shown.min() < self.lowest:
             self.lowest, self.tied = float(shown.min()), 0
         self.tied += int((shown == self.lowest).sum())
@@ -147,12 +147,8 @@ def _findings(tally: _Tally, shell: Table, missing: str) -> tuple[Findings, list
     return Findings(tally.model, table, scores, counts=counts, drawn=drawn), remarks
 
 
-def _shown(scores: Array) -> Array:
-    return np.array([float(f"{score:.4g}") for score in scores])
-
-
 def _above(score: float) -> float:
-    """A score that no other exceeds which is shown as this one is."""
+    """A score that no other exceeds which is told as this one is."""
     return float(score + NEAR * abs(score))
 
 

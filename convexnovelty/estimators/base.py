@@ -52,6 +52,7 @@ class Learned:
     """What a method found: a score, the level at which points turn novel, and what is known of the result.
 
     ``certificate`` holds the recomputed optimality residuals of a solver's point, or None for an exact algorithm.
+    ``exact`` is False for an algorithm without such residuals that ends at a tolerance, as solvers do.
     ``inside`` are the scores of the training points where they are known already; ``scale`` is the size of what the
     scores are differences of, where that is more than they are.
     """
@@ -63,6 +64,7 @@ class Learned:
     objective: float = float("nan")
     inside: Array | None = None
     scale: float = 0.0
+    exact: bool = True
 
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -264,7 +266,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             # Support vectors lie on the boundary and belong to the region, whatever rounding says.
             # What a solver leaves is relative to the scores themselves, which may all be alike.
-            tie = TIE_TOLERANCE * spread(inside, exact=learned.certificate is None)
+            tie = TIE_TOLERANCE * spread(inside, exact=learned.exact and learned.certificate is None)
             self.offset_ = learned.level - tie - ROUNDING * learned.scale
             self.guarantee_ = learned.guarantee
             if learned.guarantee is not None:
@@ -332,7 +334,11 @@ def _counted(X: Array, weights: Array) -> tuple[Array, Array]:
 
 def checked_weights(sample_weight: Any, X: Array) -> Array:
     """Weights as an array, none of them negative and not all of them zero."""
-    weights: Array = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    try:
+        weights: Array = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        told = str(error).rstrip(".")
+        raise InputError(f"sample_weight: {told}; give one finite number for each of the {X.shape[0]} rows") from error
     if (weights < 0).any():
         index = int(np.flatnonzero(weights < 0)[0])
         raise InputError(f"sample_weight: {weights[index]:.6g} was found at index {index}; weights are not negative")

@@ -77,7 +77,12 @@ class KernelLearningSVM(NoveltyEstimator):
         self.kernel_weights_ = solution.values["mu"]
         region: Any = solution.region
         return Learned(
-            RegionScore(family, region), region.level, solution.guarantee, solution.residuals, solution.objective
+            RegionScore(family, region),
+            region.level,
+            solution.guarantee,
+            solution.residuals,
+            solution.objective,
+            exact=False,
         )
 
     def _kernels(self, X: Array) -> list[Any]:
