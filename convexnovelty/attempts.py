@@ -81,6 +81,14 @@ class Attempts:
                 break
         return None
 
+    @property
+    def doubt(self) -> float:
+        """What the residuals of the last point may change of the value, as a share of it, where that is worth a warning; else 0.
+
+        A value that is not told from zero has no share, and is what many a program ends with.
+        """
+        return self._share if DOUBTFUL < self._share < 1.0 else 0.0
+
     def _sharper(
         self,
         solver: str,
@@ -114,13 +122,7 @@ class Attempts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             self.problem.unpack_results(*answer)
-        if DOUBTFUL < share < 1.0:
-            warnings.warn(
-                f"the value is known to a share of {share:.0e} of itself only, since the coefficients differ by orders of "
-                "magnitude; bring points or columns to comparable sizes",
-                UserWarning,
-                stacklevel=6,
-            )
+        self._share = share
         return best
 
     def _attempt(

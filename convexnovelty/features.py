@@ -24,6 +24,7 @@ from convexnovelty.validation import Array, integer, points, positive, squarable
 
 __all__ = ["Coordinates", "FeatureMap", "KernelFeatures", "LinearFeatures", "middle_length"]
 
+FAR = 3.0  # how much longer the root of the mean is where a few points decide it
 TOLERANCE = 1e-13  # pivots below this share of the largest k(x, x) count as zero: a few hundred roundings
 
 
@@ -148,11 +149,12 @@ class FeatureMap(ABC):
 
 
 def middle_length(squares: Array) -> float:
-    """The root of the median of squared lengths; of their mean if half of them are zero, and 1 if all are.
+    """The root of the mean of squared lengths, or of their median where a few far points decide the mean; 1 if all are zero.
 
-    A few points that are far from the rest decide the mean, and would make all else small beside a solver's tolerances.
+    What is small beside the unit of a program is small beside a solver's tolerances.
     """
-    return float(np.sqrt(np.median(squares))) or float(np.sqrt(np.mean(squares))) or 1.0
+    mean, median = float(np.sqrt(np.mean(squares))), float(np.sqrt(np.median(squares)))
+    return median if 0 < FAR * median < mean else mean or 1.0
 
 
 class LinearFeatures(FeatureMap):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -103,6 +104,8 @@ class Formulation:
         self._suspect = suspect
         self._search = search
         self._attempts = Attempts(problem)
+        # Whether numbers have changed since it was made, in whose scale it is posed.
+        self._moved = False
         # CVXPY keeps the values of variables and parameters in the problem, which threads would take from each other.
         self._turn = threading.RLock()
         # What it adds to which formulation, and how; nobody else has that one.
@@ -170,6 +173,7 @@ class Formulation:
         before = self._state(numbers)
         try:
             tune(self._tunables, numbers)
+            self._moved = True
             if self.recipe is not None:
                 self.recipe = replace(self.recipe, arguments=_changed(self.recipe.arguments, numbers))
         except RecompilationError:
@@ -413,7 +417,7 @@ class Formulation:
         with self._turn:
             return self._solve(solver, options)
 
-    def _solve(self, solver: str | None, options: Mapping[str, Any]) -> Solution:
+    def _solve(self, solver: str | None, options: Mapping[str, Any], tried: Sequence[Attempt] = ()) -> Solution:
         self._refuse_other_numbers()
         solver = solver or solvers.preferred()
         profile = solvers.profile(solver)
@@ -425,9 +429,19 @@ class Formulation:
         rungs = [(profile.name, options)] if options else self._attempts.rungs(solver)
         if self._search is not None:
             self._search(lambda: self._value(rungs))
-        attempts: list[Attempt] = []
+        attempts: list[Attempt] = [*tried]
         timing: dict[str, float] = {}
         residuals = self._climb(rungs, attempts, timing)
+        if (doubt := self._attempts.doubt) and not options:
+            if self._moved and self.recipe is not None and self._held is None:
+                self._remake({}, [])
+                return self._solve(solver, options, attempts)
+            warnings.warn(
+                f"{self.name}: the value is known to a share of {doubt:.0e} of itself only, since coefficients differ by orders "
+                "of magnitude; bring points, columns and radii to comparable sizes",
+                UserWarning,
+                stacklevel=3,
+            )
         return self._solution(residuals, attempts[-1].solver, attempts, time.perf_counter() - began, timing)
 
     def _value(self, rungs: Sequence[Rung]) -> float:
