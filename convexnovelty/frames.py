@@ -16,9 +16,10 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.formulation import Quantity
 from convexnovelty.moments import Moments
+from convexnovelty.uncertainty import evaluate_deviation
 from convexnovelty.validation import Array
 
-__all__ = ["Frame"]
+__all__ = ["Frame", "far_beyond"]
 
 # Directions whose deviation is below this share of the unit are scaled as if they had it.
 FLOOR = 1e-6
@@ -32,6 +33,20 @@ NOWHERE = 1e-8
 # Columns whose deviations differ by more than this are posed in their own units: principal axes would be those of the
 # largest columns, and what rounding leaves of the others.
 WIDE = 1e4
+
+# How many times the largest nominal variance a set has to add before it decides the scale.
+LARGER = 1e3
+
+
+def far_beyond(uncertainty: Any, axes: Array, variances: Array) -> float:
+    """The variance that a centred set adds along axes where it is far larger than its centre, and zero elsewhere.
+
+    What is posed in the centre's deviations would then be as much smaller than one as a solver has digits.
+    """
+    largest = float(variances.max())
+    ends = [axes[:, int(place)] for place in (np.argmin(variances), np.argmax(variances))]
+    added = max(evaluate_deviation(uncertainty, end) ** 2 - largest for end in ends)
+    return added if added > LARGER * largest else 0.0
 
 
 @dataclass(frozen=True)

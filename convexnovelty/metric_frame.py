@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.formulation import Quantity
+from convexnovelty.frames import far_beyond
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import MomentSet, worst_deviation
 from convexnovelty.uncertainty.exact import Exact
@@ -81,7 +82,8 @@ class MetricFrame:
             deviations = np.sqrt(moments.variances + self.ridge + floor)
             self.axes, self.inverse = sp.diags_array(1 / deviations).tocsr(), sp.diags_array(deviations).tocsr()
         elif worst is None:
-            deviations = np.sqrt(moments.variances + 1e-12 * moments.variances.mean() + np.finfo(float).tiny)
+            added = far_beyond(uncertainty.centred(moments), np.eye(moments.dimension), np.array(moments.variances))
+            deviations = np.sqrt(moments.variances + added + 1e-12 * moments.variances.mean() + np.finfo(float).tiny)
             self.axes, self.inverse = np.diag(1 / deviations), np.diag(deviations)
         else:
             self.axes, self.inverse = Whitening(worst).axes(positives)

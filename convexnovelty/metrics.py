@@ -17,6 +17,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Quantity
+from convexnovelty.frames import far_beyond
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import CovarianceSet, evaluate_deviation
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
@@ -29,7 +30,6 @@ __all__ = ["Posed", "Sample", "Whitened", "whitened"]
 EPS = float(np.finfo(np.float64).eps)
 # Deviations below this share of the features' size are scaled as if they had it.
 FLOOR = 1e-7
-LARGER = 1e3  # how many times the largest nominal variance a set has to add to decide the scale
 # Sets whose worst covariance is the nominal one plus r I.
 RIDGES = (FrobeniusBall, SpectralBall)
 
@@ -228,10 +228,7 @@ class Sample:
             # A column that never varies in the sample may vary in the set.
             variances = np.array([evaluate_deviation(self.centred, axis) ** 2 for axis in axes.T])
         if self.worst is None:
-            # Where the set is far larger than its centre, its own deviations are what is of size one.
-            ends = [axes[:, int(np.argmin(variances))], axes[:, int(np.argmax(variances))]]
-            added = max(evaluate_deviation(self.centred, end) ** 2 - float(variances.max()) for end in ends)
-            variances = variances + (added if added > LARGER * float(variances.max()) else 0.0)
+            variances = variances + far_beyond(self.centred, axes, variances)
         scales = 1 / np.sqrt(np.maximum(variances, (FLOOR * self.features.unit) ** 2))
         rows = self.points @ (axes * scales)
         unit = middle_length(np.einsum("ij,ij->i", rows, rows))

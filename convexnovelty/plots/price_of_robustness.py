@@ -26,7 +26,7 @@ def price_of_robustness(
     Parameters
     ----------
     problems : a formulation, or a mapping from labels to formulations.
-    relative : divide by the optimum at the first value.
+    relative : divide by the size of the optimum at the first value.
     guarantee : draw the guaranteed bound of the solution, a probability, in place of its optimum.
     number : the one number to change, by the name that :meth:`Formulation.set` takes, and its values. The formulation
         is left as it was.

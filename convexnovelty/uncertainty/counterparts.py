@@ -244,8 +244,11 @@ def _evaluated(uncertainty: Any, a: Array, counterpart: Any) -> float:
     """
     length = (float(np.linalg.norm(a)) or 1.0) * _size(uncertainty)
     size = max(_nominal(uncertainty, a), 1e-6 * length)
+    made = counterpart(a / size)
+    if not made.constraints and not made.value.variables() and np.isfinite(value := size * evaluate(made)):
+        return value  # a formula, which no solver's tolerance touches
     try:
-        value = size * evaluate(counterpart(a / size))
+        value = size * evaluate(made)
     except SolverError:
         value = np.inf
     if abs(value) > 100.0 * size:  # the set is much larger than its centre, or a solver thought so

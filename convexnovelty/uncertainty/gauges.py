@@ -127,7 +127,7 @@ def _least(size: Any, constraints: list[Any]) -> float | None:
 
 def _with(uncertainty: Any, name: str, value: Any) -> Any:
     """A copy whose number, here or in the part that has it, is a CVXPY variable."""
-    if isinstance(uncertainty, Composite):
+    if isinstance(uncertainty, Composite) and name not in vars(uncertainty):
         ((part, owner),) = uncertainty.parts().items()
         return uncertainty._copy(**{part: _with(owner, name, value)}, _tuner=None)
     return uncertainty._copy(**{name: value}, _tuner=None)

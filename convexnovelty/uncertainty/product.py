@@ -117,6 +117,11 @@ class Product(Composite, MomentSet):
         return None if m is None else (m, S)
 
 
+def _beside(exact: Any, other: Any) -> Any:
+    """The exact part around the moments of the other one, if that is centred already."""
+    return exact if other._moments is None else exact.centred(other._moments)
+
+
 def as_moment_set(uncertainty: UncertaintySet | None) -> MomentSet:
     """Any set of moments as a set of pairs; None stands for no uncertainty.
 
@@ -127,9 +132,9 @@ def as_moment_set(uncertainty: UncertaintySet | None) -> MomentSet:
     if isinstance(uncertainty, MomentSet):
         return uncertainty
     if isinstance(uncertainty, CovarianceSet):
-        return Product(ExactMean(), uncertainty)
+        return Product(_beside(ExactMean(), uncertainty), uncertainty)
     if isinstance(uncertainty, MeanSet):
-        return Product(uncertainty, ExactCovariance())
+        return Product(uncertainty, _beside(ExactCovariance(), uncertainty))
     raise InputError(
         f"uncertainty: {uncertainty!r} was found; give a set of means, of covariances or of both "
         "(MeanSet, CovarianceSet, MomentSet), since this method knows moments and no single points"

@@ -87,6 +87,9 @@ def p_norm(v: Any, p: float) -> Any:
     """The p-norm as a CVXPY expression, by power cones and not by their rational approximation."""
     if p in (1, 2) or math.isinf(p):
         return cp.norm(v, "inf" if math.isinf(p) else int(p))
+    if isinstance(v, cp.Expression) and v.is_constant() and not v.parameters():
+        # CVXPY's own number overflows, or vanishes, in powers of a large order.
+        return cp.Constant(norm(np.asarray(v.value, dtype=float), p))
     return cp.pnorm(v, p, approx=False)
 
 
