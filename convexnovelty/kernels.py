@@ -372,13 +372,12 @@ class FromCallable(Kernel):
                 f"{label}: {type(error).__name__} was raised for arrays of shapes {X.shape} and {Z.shape} ({error}); "
                 f"give a function of two sets of points that returns shape {(X.shape[0], Z.shape[0])}"
             ) from error
-        values = points(found, label)
-        if values.shape != (X.shape[0], Z.shape[0]):
+        if np.shape(found) != (X.shape[0], Z.shape[0]):
             raise InputError(
-                f"{label}: values of shape {values.shape} were returned for {X.shape[0]} and {Z.shape[0]} points; "
+                f"{label}: values of shape {np.shape(found)} were returned for {X.shape[0]} and {Z.shape[0]} points; "
                 f"return shape {(X.shape[0], Z.shape[0])}"
             )
-        return values
+        return points(found, label)
 
     def recipe(self) -> dict[str, Any]:
         """Raises InputError, naming the function."""

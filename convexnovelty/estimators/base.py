@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from convexnovelty import kernels
 from convexnovelty.columns import in_places
 from convexnovelty.distances import laplacian_gamma, scale_gamma
-from convexnovelty.errors import ArgumentTypeError, InputError
+from convexnovelty.errors import ArgumentTypeError, IndefiniteError, InputError
 from convexnovelty.estimators.scores import Score
 from convexnovelty.false_positives import Calibration, threshold_rank
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -124,6 +124,10 @@ def ridge_ball(ridge: float, square: float) -> FrobeniusBall:
     """The ball whose radius is the ridge times a mean squared length of the points."""
     from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall  # which machines without sets do not wait for
 
+    if square < 0:
+        raise IndefiniteError(
+            f"kernel: the mean of k(x, x) is {square:.6g}; give a positive semidefinite kernel", square
+        )
     radius = nonnegative(ridge, "ridge", squared=True) * square
     if radius and not SMALLEST <= radius <= LARGEST:
         raise InputError(
@@ -160,7 +164,7 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
     if found & set("Mm"):
         raise ArgumentTypeError("X: dates were found; give numbers, for example days since a date that matters")
     if found & set("US"):
-        raise ArgumentTypeError("X: strings were found, which may be numbers or names of categories; give numbers")
+        raise ArgumentTypeError("X: strings or categories were found, which may be numbers or names; give numbers")
     try:
         made = validate_data(estimator, X, *labels, **{"dtype": np.float64, **options})
     except (TypeError, ValueError) as error:

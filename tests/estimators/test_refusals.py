@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -31,7 +33,7 @@ def test_a_series_is_no_set_of_points(X):
     for use in (detector.fit, detector.decision_function):
         with pytest.raises(InputError, match=r"^X: .*2-dimensional"):
             use(frame["a"])
-    with pytest.raises(InputError, match=r"^X: strings were found"):
+    with pytest.raises(InputError, match=r"^X: strings or categories were found"):
         detector.fit(pd.Series(["u", "v"]))
 
 
@@ -152,3 +154,24 @@ def test_a_kernel_that_is_one_sided_far_out_is_not_called_indefinite_by_a_positi
     with pytest.raises(IndefiniteError, match="the Gram matrix is not symmetric, entries differ") as refusal:
         KernelFeatures(X, one_sided, rank=300)
     assert refusal.value.eigenvalue >= 0
+
+
+@pytest.mark.parametrize(
+    "weights, told",
+    [
+        ([1.0, 2.0], r"shape == \(2,\)"),
+        ([math.nan] * 30, "NaN"),
+        (np.zeros(30), "non-zero"),
+        (np.ones((30, 1)), "1D array"),
+    ],
+)
+def test_weights_that_are_none_are_refused_by_their_name(X, weights, told):
+    with pytest.raises(InputError, match=f"^sample_weight: .*{told}.*give one finite number for each of the 30 rows"):
+        OneClassSVM().fit(X, sample_weight=weights)
+
+
+def test_functions_that_are_no_kernels_are_told_what_they_return(X):
+    with pytest.raises(InputError, match=r"values of shape \(3,\) were returned for .* return shape"):
+        OneClassSVM(kernel=lambda A, B: np.ones(3)).fit(X)
+    with pytest.raises(IndefiniteError, match=r"^kernel: the mean of k\(x, x\) is -"):
+        SingleClassMPM(kernel=lambda A, B: -A @ B.T).fit(X)
