@@ -24,7 +24,7 @@ from convexnovelty.false_positives import Calibration, threshold_rank
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear, Precomputed
 from convexnovelty.modelling import NOTHING
-from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, spread
+from convexnovelty.regions import EXACT, ROUNDING, SOLVED, TIE_TOLERANCE, Guarantee, spread
 from convexnovelty.tails import as_tail
 from convexnovelty.validation import LARGEST, SMALLEST, Array, fraction, generator, nonnegative, points, squarable
 
@@ -253,7 +253,8 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
                 "it None, or give the matrix of the other points alone"
             )
         learned = self._learn(X[kept], None if weights is None else weights[kept])
-        if learned.guarantee is not None and learned.guarantee.startswith(NOTHING):
+        separated = learned.guarantee is None or not learned.guarantee.startswith(NOTHING)
+        if not separated:
             # A detector that calls everything ordinary must not pass for one that found nothing novel.
             told = f"{type(self).__name__}: {learned.guarantee}; use a Gaussian kernel, or SoftBall"
             warnings.warn(told, UserWarning, stacklevel=4)
@@ -261,6 +262,14 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.certificate_ = learned.certificate
         self.objective_ = learned.objective
         inside = self.score_(X[kept]) if learned.inside is None else learned.inside
+        exact = learned.exact and learned.certificate is None
+        alike = float(np.ptp(inside)) <= (EXACT if exact else SOLVED) * float(np.abs(inside).max())
+        if separated and alike and _differ(X[kept]):
+            told = (
+                f"{type(self).__name__}: the scores of the training points are all alike to the solver's accuracy, so that "
+                "every point is inside; centre the columns, give a narrower kernel, or leave solver='auto'"
+            )
+            warnings.warn(told, UserWarning, stacklevel=4)
         if held_out.any():
             # Points tie with points learnt from, whose scores are larger where the held-out ones are all alike.
             scale = spread(inside) + ROUNDING / TIE_TOLERANCE * learned.scale
@@ -270,7 +279,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             # Support vectors lie on the boundary and belong to the region, whatever rounding says.
             # What a solver leaves is relative to the scores themselves, which may all be alike.
-            tie = TIE_TOLERANCE * spread(inside, exact=learned.exact and learned.certificate is None)
+            tie = TIE_TOLERANCE * spread(inside, exact=exact)
             self.offset_ = learned.level - tie - ROUNDING * learned.scale
             self.guarantee_ = learned.guarantee
             if learned.guarantee is not None:
@@ -334,6 +343,12 @@ def _counted(X: Array, weights: Array) -> tuple[Array, Array]:
             "leave false_alarm_rate None"
         )
     return X, weights
+
+
+def _differ(X: Any) -> bool:
+    """Whether there are two rows that differ, dense or sparse."""
+    spans = X.max(axis=0) - X.min(axis=0)
+    return bool(spans.count_nonzero() if hasattr(X, "nnz") else np.count_nonzero(spans))
 
 
 def checked_weights(sample_weight: Any, X: Array) -> Array:

@@ -16,7 +16,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms.min_norm_point import min_norm_point
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InfeasibleError, UnboundedError
+from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.methods import one_class_svm
@@ -34,6 +34,7 @@ METHOD = Method(
 
 # Of the unit of the features, the least distance between origin and hull at which a solver still tells them apart.
 SEPARABLE = 1e-5
+LOOSE = 1e-7  # the tolerance with which what is nearly inseparable is looked at again
 
 # Above so many points no Gram matrix is formed only to find out whether a solution exists.
 GRAM_LIMIT = 2000
@@ -119,9 +120,15 @@ def _inseparable(features: FeatureMap, labels: Any) -> InfeasibleError:
 def _nearest(features: FeatureMap, labels: Any) -> tuple[Array, float]:
     """Weights of the point of the hull that is nearest to the origin; its squared distance in the features' unit."""
     _, y = _reflected(features, labels)
-    found = smo(_gram(features, y))
+    gram = _gram(features, y)
+    try:
+        found, doubt = smo(gram), 0.0
+    except SolverError:
+        # Where the hull all but holds the origin, everything cancels and no tolerance of its size is met.
+        found = smo(gram, tolerance=LOOSE)
+        doubt = 2 * found.violation
     squared = 2 * found.objective
-    if squared <= SEPARABLE**2:
+    if squared <= SEPARABLE**2 + doubt:
         raise _inseparable(features, labels)
     return found.multipliers, squared
 

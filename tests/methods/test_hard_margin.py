@@ -199,3 +199,12 @@ def test_b30_labels_in_a_column():
 def test_a_wrong_form_is_named():
     with pytest.raises(InputError, match="form: 'soft' was found"):
         cn.hard_margin(LinearFeatures([[1.0]]), form="soft")
+
+
+def test_a_hull_that_all_but_holds_the_origin_is_called_inseparable():
+    """Everything cancels there, and pair steps met no tolerance of its size."""
+    x = [3.92, 4.92, 6.28492704, 5.28, 5.17, 5.25, 4.78, 4.81, 6.36, 6.46, 5.64, 7.28, 4.52, 6.28396582]
+    y = np.array([-1, -1, 1, -1, -1, -1, -1, 1, 1, -1, 1, -1, -1, -1])
+    features = cn.KernelFeatures(np.array(x)[:, None], cn.kernels.polynomial(2, 1.0, 1.0))
+    with pytest.raises(InfeasibleError, match="no hyperplane separates them"):
+        cn.hard_margin(features, labels=y).solve()
