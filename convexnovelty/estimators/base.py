@@ -24,7 +24,7 @@ from convexnovelty.false_positives import Calibration, threshold_rank
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear, Precomputed
 from convexnovelty.modelling import NOTHING
-from convexnovelty.regions import EXACT, ROUNDING, SOLVED, TIE_TOLERANCE, Guarantee, spread
+from convexnovelty.regions import ROUNDING, SOLVED, TIE_TOLERANCE, Guarantee, spread
 from convexnovelty.tails import as_tail
 from convexnovelty.validation import LARGEST, SMALLEST, Array, fraction, generator, nonnegative, points, squarable
 
@@ -263,7 +263,8 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_ = learned.objective
         inside = self.score_(X[kept]) if learned.inside is None else learned.inside
         exact = learned.exact and learned.certificate is None
-        alike = float(np.ptp(inside)) <= (EXACT if exact else SOLVED) * float(np.abs(inside).max())
+        # An exact algorithm's scores are alike where they are: two rows lie at one distance from their middle.
+        alike = not exact and float(np.ptp(inside)) <= SOLVED * float(np.abs(inside).max())
         if separated and alike and _differ(X[kept]):
             told = (
                 f"{type(self).__name__}: the scores of the training points are all alike to the solver's accuracy, so that "
