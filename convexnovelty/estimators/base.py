@@ -47,6 +47,9 @@ __all__ = [
 ]
 
 
+FEW = 100.0  # of what a solver leaves of scores, how many their range is worth when it has digits
+
+
 @dataclass(frozen=True)
 class Learned:
     """What a method found: a score, the level at which points turn novel, and what is known of the result.
@@ -264,11 +267,11 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         inside = self.score_(X[kept]) if learned.inside is None else learned.inside
         exact = learned.exact and learned.certificate is None
         # An exact algorithm's scores are alike where they are: two rows lie at one distance from their middle.
-        alike = not exact and float(np.ptp(inside)) <= SOLVED * float(np.abs(inside).max())
+        alike = not exact and float(np.ptp(inside)) <= FEW * SOLVED * float(np.abs(inside).max())
         if separated and alike and _differ(X[kept]):
             told = (
-                f"{type(self).__name__}: the scores of the training points are all alike to the solver's accuracy, so that "
-                "every point is inside; centre the columns, give a narrower kernel, or leave solver='auto'"
+                f"{type(self).__name__}: the scores of the training points are alike to nearly the solver's accuracy, and so "
+                "points may be inside that are not; centre the columns, give a narrower kernel, or leave solver='auto'"
             )
             warnings.warn(told, UserWarning, stacklevel=4)
         if held_out.any():
