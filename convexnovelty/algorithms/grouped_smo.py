@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from convexnovelty.algorithms.free_set import admissible_step, newton_direction
-from convexnovelty.algorithms.smo import EXACT, PHASES, ROUGH, refuse_indefinite
+from convexnovelty.algorithms.smo import EXACT, PHASES, ROUGH, refuse_indefinite, refuse_ray
 from convexnovelty.errors import IndefiniteError, InputError, SolverError, UnboundedError
 from convexnovelty.validation import Array, integer, nonnegative, positive, symmetric, vector
 
@@ -94,6 +94,10 @@ def grouped_smo(
     a, steps = _minimise(program, program.feasible(guess), tolerance, limit)
     products = matrix @ program.combined(a)
     gap, asked = program.gap(a, products), program.attainable(a, tolerance)
+    largest = float(np.abs(matrix).max()) or 1.0
+    refuse_ray(
+        a, program.upper, products[program.rows] / largest, program.linear / largest, gap / largest, "grouped_smo"
+    )
     if gap > asked:
         raise SolverError(
             f"grouped_smo: the KKT gap is {gap:.3e} after {steps} steps, and {asked:.3e} was asked for; raise "

@@ -26,6 +26,8 @@ Rule = Literal["second-order", "schoelkopf"]
 ROUGH = 1e-6  # relative gap at which pair steps hand over to Newton steps
 EXACT = 1e-14  # relative gap below which nothing but rounding is left
 PHASES = 12  # changes between pair steps and Newton steps, before pair steps alone must reach the tolerance
+FLAT = 1e-5  # products beside multipliers, in units of Q, below which Q does not see a direction
+STAYS = 0.1  # the gap, as a share of the linear term, that is no slow convergence
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ def smo(
 
     gradient = program.gradient(b)
     gap, asked = kkt_gap(gradient, b, box), tolerance * program.size(b)
+    refuse_ray(b, np.where(b < 0, -box.lower, box.upper), gradient - program.linear, program.linear, gap, "smo")
     if gap > asked:
         raise SolverError(
             f"smo: the KKT gap is {gap * unit:.3e} after {steps} steps, and {asked * unit:.3e} was asked for; "
@@ -122,6 +125,18 @@ def smo(
         rule=rule,
         converged=True,
     )
+
+
+def refuse_ray(a: Array, room: Array, products: Array, linear: Array, gap: float, name: str) -> None:
+    """Raise UnboundedError where multipliers have gone along a direction that Q does not see and that pays without end.
+
+    ``products`` are Qa and ``gap`` is what is left of the gradient, which there stays as large as the linear term.
+    """
+    size = float(np.abs(a).max(initial=0.0))
+    if gap <= STAYS * float(np.abs(linear).max(initial=0.0)) or float(np.abs(products).max()) > FLAT * size:
+        return
+    if linear @ a < 0 and not np.isfinite(room[np.abs(a) > FLAT * size]).any():
+        raise UnboundedError(f"{name}: the objective falls without end, where Q is flat and a bound is infinite")
 
 
 def refuse_indefinite(matrix: Array) -> None:

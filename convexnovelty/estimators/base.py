@@ -24,7 +24,7 @@ from convexnovelty.false_positives import Calibration, threshold_rank
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear, Precomputed
 from convexnovelty.modelling import NOTHING
-from convexnovelty.regions import ROUNDING, SOLVED, TIE_TOLERANCE, Guarantee, spread
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, spread
 from convexnovelty.tails import as_tail
 from convexnovelty.validation import LARGEST, SMALLEST, Array, fraction, generator, nonnegative, points, squarable
 
@@ -45,9 +45,6 @@ __all__ = [
     "validated",
     "whole",
 ]
-
-
-FEW = 100.0  # of what a solver leaves of scores, how many their range is worth when it has digits
 
 
 @dataclass(frozen=True)
@@ -256,8 +253,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
                 "it None, or give the matrix of the other points alone"
             )
         learned = self._learn(X[kept], None if weights is None else weights[kept])
-        separated = learned.guarantee is None or not learned.guarantee.startswith(NOTHING)
-        if not separated:
+        if learned.guarantee is not None and learned.guarantee.startswith(NOTHING):
             # A detector that calls everything ordinary must not pass for one that found nothing novel.
             told = f"{type(self).__name__}: {learned.guarantee}; use a Gaussian kernel, or SoftBall"
             warnings.warn(told, UserWarning, stacklevel=4)
@@ -266,14 +262,6 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_ = learned.objective
         inside = self.score_(X[kept]) if learned.inside is None else learned.inside
         exact = learned.exact and learned.certificate is None
-        # An exact algorithm's scores are alike where they are: two rows lie at one distance from their middle.
-        alike = not exact and float(np.ptp(inside)) <= FEW * SOLVED * float(np.abs(inside).max())
-        if separated and alike and _differ(X[kept]):
-            told = (
-                f"{type(self).__name__}: the scores of the training points are alike to nearly the solver's accuracy, and so "
-                "points may be inside that are not; centre the columns, give a narrower kernel, or leave solver='auto'"
-            )
-            warnings.warn(told, UserWarning, stacklevel=4)
         if held_out.any():
             # Points tie with points learnt from, whose scores are larger where the held-out ones are all alike.
             scale = spread(inside) + ROUNDING / TIE_TOLERANCE * learned.scale
@@ -347,12 +335,6 @@ def _counted(X: Array, weights: Array) -> tuple[Array, Array]:
             "leave false_alarm_rate None"
         )
     return X, weights
-
-
-def _differ(X: Any) -> bool:
-    """Whether there are two rows that differ, dense or sparse."""
-    spans = X.max(axis=0) - X.min(axis=0)
-    return bool(spans.count_nonzero() if hasattr(X, "nnz") else np.count_nonzero(spans))
 
 
 def checked_weights(sample_weight: Any, X: Array) -> Array:

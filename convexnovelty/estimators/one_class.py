@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,17 @@ from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.errors import InputError
 from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel, takes_sparse
 from convexnovelty.estimators.scores import BallScore, DistanceScore, ExpansionScore, RegionScore
+from convexnovelty.features import FeatureMap
 from convexnovelty.kernels import Linear, Precomputed
-from convexnovelty.modelling import nothing_separated, outlier_share, quantile_interval
-from convexnovelty.regions import Guarantee, below_level, spread
+from convexnovelty.modelling import NOTHING, nothing_separated, outlier_share, quantile_interval
+from convexnovelty.regions import SOLVED, Guarantee, below_level, spread
 from convexnovelty.validation import Array, number
 
 __all__ = ["OneClassSVM", "SoftBall"]
 
 # Tight enough for the offset and the counts of the nu-property; the Newton steps at the end make it exact.
 TOLERANCE, OF_SCORES = 1e-6, 1e-9
+FEW = 100.0  # of what a solver leaves of scores, how many their range is worth when it has digits
 # Share of entries that are not zero above which sparse rows may all lie far from the origin, and dense ones cost little more.
 FULL = 0.3
 
@@ -74,6 +77,21 @@ class _KernelMachine(WeightedNoveltyEstimator):
             raise InputError(f"solver: {self.solver!r} was found; give 'auto' or the name of a CVXPY solver")
         return self.solver
 
+    def _solved(self, features: FeatureMap, solution: Any, X: Array) -> Learned:
+        """What a solver found, with a warning where its scores have hardly a digit."""
+        score = RegionScore(features, solution.region)
+        inside = score(X)
+        nothing = solution.guarantee is not None and solution.guarantee.startswith(NOTHING)
+        if not nothing and 0 < float(np.ptp(inside)) <= FEW * SOLVED * float(np.abs(inside).max()):
+            told = (
+                f"{type(self).__name__}: the scores of the training points are alike to nearly the solver's accuracy, and so "
+                "points may be inside that are not; centre the columns, give a narrower kernel, or leave solver='auto'"
+            )
+            warnings.warn(told, UserWarning, stacklevel=6)
+        return Learned(
+            score, solution.region.level, solution.guarantee, solution.residuals, solution.objective, inside=inside
+        )
+
 
 class OneClassSVM(_KernelMachine):
     r"""One-class support vector machine: the half-space in feature space that leaves a fraction of the sample outside.
@@ -118,14 +136,7 @@ class OneClassSVM(_KernelMachine):
 
             features = feature_map(X, kernel, self.rank)
             solution = one_class_svm.one_class_svm(features, nu, weights=weights).solve(name)
-            region: Any = solution.region
-            return Learned(
-                RegionScore(features, region),
-                region.level,
-                solution.guarantee,
-                solution.residuals,
-                solution.objective,
-            )
+            return self._solved(features, solution, X)
         result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), tolerance=TOLERANCE, of_scores=OF_SCORES)
         # The size of the terms that w is the sum of: far points that have no part in it say nothing of its digits.
         unit = float(result.multipliers @ np.sqrt(result.kernel.diagonal(X)))
@@ -169,14 +180,7 @@ class SoftBall(_KernelMachine):
 
             features = feature_map(X, kernel, self.rank)
             solution = soft_ball.soft_ball(features, nu, weights=weights).solve(name)
-            region: Any = solution.region
-            return Learned(
-                RegionScore(features, region),
-                region.level,
-                solution.guarantee,
-                solution.residuals,
-                solution.objective,
-            )
+            return self._solved(features, solution, X)
         kernel = kernel.fitted(X)
         if isinstance(kernel, Linear) and (dense := _worth_writing_out(X)) is not None:
             return self._about_mean(dense, nu, weights)

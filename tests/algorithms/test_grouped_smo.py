@@ -141,3 +141,15 @@ def test_failures_say_what_is_wrong():
         grouped_smo(gaussian(40), machine(40), max_iterations=3)
     with pytest.raises(InputError, match="tolerance"):
         grouped_smo(np.eye(2), machine(2, nu=1.0), tolerance=0.0)
+
+
+@pytest.mark.parametrize("flat", [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 2.0]])
+def test_a_direction_that_pays_without_end_is_no_minimum(flat):
+    """Q sees everything but the direction; multipliers of 1e14 along it had a value, and a gap as large as the linear term."""
+    d = np.array(flat)
+    Q = np.eye(len(d)) - np.outer(d, d) / (d @ d)
+    with pytest.raises(UnboundedError, match="falls without end"):
+        grouped_smo(Q, [Group(1.0, -1.0)])
+    with pytest.raises(UnboundedError, match="falls without end"):
+        smo(Q, -np.ones(len(d)), equality=False)
+    assert grouped_smo(Q, [Group(1.0, -1.0, upper=2.0)]).violation < 1e-9
