@@ -50,7 +50,7 @@ class Attempts:
         self._cones: set[str] | None = None
         self._order = 0
         self._answer: tuple[Any, ...] = ()
-        self._share = 0.0
+        self._share = self._error = 0.0
 
     def rungs(self, solver: str | None) -> Sequence[Rung]:
         """What is tried, by the solver's name or by the cones alone, which are found once."""
@@ -85,9 +85,11 @@ class Attempts:
     def doubt(self) -> float:
         """What the residuals of the last point may change of the value, as a share of it, where that is worth a warning; else 0.
 
-        A value that is not told from zero has no share, and is what many a program ends with.
+        A value that is not told from zero has no share, and is what many a program ends with: a small one, in the program's
+        own unit.
         """
-        return self._share if DOUBTFUL < self._share < 1.0 else 0.0
+        told = self._share < 1.0 or DOUBTFUL < self._error < np.inf
+        return self._share if told and DOUBTFUL < self._share < np.inf else 0.0
 
     def _sharper(
         self,
@@ -102,7 +104,7 @@ class Attempts:
         Tolerances are absolute. Where the value is small beside the coefficients, as where a few of many points are far
         from the rest, residuals that are small say little of its digits.
         """
-        best, answer, share = point, self._answer, self._share
+        best, answer, share, error = point, self._answer, self._share, self._error
         if solver != solvers.DEFAULT_SOLVER or options.get(RESCALED) or not COARSE < share < np.inf:
             return point
         noted = replace(attempts.pop(), remark=SHARE.format(share))
@@ -114,7 +116,7 @@ class Attempts:
             said = replace(attempts.pop(), remark=SHARE.format(self._share) if self._share > COARSE else "")
             if self._share < share:
                 said, noted = noted, said
-                best, answer, share = found, self._answer, self._share
+                best, answer, share, error = found, self._answer, self._share, self._error
             attempts.append(said)
             if share <= COARSE:
                 break
@@ -122,7 +124,7 @@ class Attempts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             self.problem.unpack_results(*answer)
-        self._share = share
+        self._share, self._error = share, error
         return best
 
     def _attempt(
@@ -172,10 +174,10 @@ class Attempts:
             )
             return None
         residuals, worst, where = self._residuals(raw, data), 0.0, ""
-        self._answer, self._share = (raw, chain, inverse), 0.0
+        self._answer, self._share, self._error = (raw, chain, inverse), 0.0, 0.0
         if in_scale is not None and (point := _point(raw, in_scale.program)) is not None:
             worst, where = in_scale.residuals(*point).worst, " in the program's own scale"
-            self._share = in_scale.value_share(*point)
+            self._share, self._error = in_scale.value_share(*point), in_scale.program.value_error(*point)
         if residuals.worst >= worst or np.isnan(residuals.worst):
             worst, where = residuals.worst, ""
         if not worst <= (RESCALED_LIMIT if options.get(RESCALED) else RESIDUAL_LIMIT):

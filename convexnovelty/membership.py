@@ -36,6 +36,7 @@ from convexnovelty.validation import Array
 __all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
 
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
+STEP = 100.0  # by whose powers a sum of squares and its unit are brought together
 MARGIN = 1e-3  # change that leaves the multiplier of size one inside of every dual cone
 ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
 FAR = 1e4  # a set that reaches so many times its scale holds a ray
@@ -129,7 +130,7 @@ class Arrays:
                 f"{name}: the membership is no conic constraint ({str(error).rstrip('.')}); use real variables and "
                 "functions that are convex with these numbers"
             ) from error
-        program = _without_infinite_bounds(program, name)
+        program = _balanced(_without_infinite_bounds(program, name))
         found = np.flatnonzero(program.c)
         columns = found[np.argsort(program.c[found], kind="stable")]
         if columns.size != size or not np.array_equal(program.c[columns], weights):
@@ -585,6 +586,50 @@ def _without_infinite_bounds(program: ConicProgram, name: str) -> ConicProgram:
         return program
     cones = replace(program.cones, nonnegative=program.cones.nonnegative - int(unbounded.sum()))
     return replace(program, A=sp.csr_array(program.A[~unbounded]), b=program.b[~unbounded], cones=cones)
+
+
+def _balanced(program: ConicProgram) -> ConicProgram:
+    r"""The program with sums of squares in their own unit.
+
+    :math:`\|x\|^2 \le t` is compiled as :math:`\|(1 - t, 2x)\| \le 1 + t`, in which t and 1 are out of proportion unless
+    x is of the order of one. Half the sum and half the difference of the first two rows multiply to at least
+    :math:`\|x\|^2`, so that any factor may go from one to the other.
+    """
+    pairs = []
+    for block in program.blocks:
+        if block.kind == "second_order" and block.parameter > 2:
+            i, j = block.rows.start, block.rows.start + 1
+            ends = [
+                (program.A[[i]] + sign * program.A[[j]], program.b[i] + sign * program.b[j]) for sign in (1.0, -1.0)
+            ]
+            constant = [not row.count_nonzero() and bool(right) for row, right in ends]
+            if constant[0] != constant[1]:
+                pairs.append((i, j, ends))
+    if not pairs:
+        return program
+    columns = _reaches_of(program)
+    A, b = program.A.tolil(copy=True), program.b.copy()
+    for i, j, ((one, first), (other, second)) in pairs:
+        sizes = [
+            max(float(abs(row * columns).max()), abs(float(right))) for row, right in ((one, first), (other, second))
+        ]
+        # In steps, so that sets whose numbers differ a little have the same arrays.
+        factor = STEP ** round(np.log(sizes[1] / sizes[0]) / (2.0 * np.log(STEP))) if all(sizes) else 1.0
+        for row, sign in ((i, 1.0), (j, -1.0)):
+            A[[row]] = (factor * one + sign * other / factor) / 2
+            b[row] = (factor * first + sign * second / factor) / 2
+    return replace(program, A=sp.csr_array(A), b=b)
+
+
+def _reaches_of(program: ConicProgram) -> Array:
+    """The size of each variable: the bound on it alone where there is one, or what scaling makes of all constraints."""
+    columns = program.equilibrated()[1].columns.copy()
+    zero, count = program.cones.zero, program.cones.nonnegative
+    for row in range(zero, zero + count):
+        entries = slice(program.A.indptr[row], program.A.indptr[row + 1])
+        if entries.stop - entries.start == 1 and program.b[row] and program.A.data[entries.start]:
+            columns[program.A.indices[entries.start]] = abs(program.b[row] / program.A.data[entries.start])
+    return np.asarray(columns)
 
 
 def _holds(program: ConicProgram, x: Array, violation: float = INSIDE) -> bool:
