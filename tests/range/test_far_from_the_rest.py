@@ -194,3 +194,53 @@ def test_a_calibration_does_not_depend_on_how_a_set_is_written():
     assert within.numbers()["multiple"] == pytest.approx(
         sets.calibrate(sets.MeanWithin(sets.NormBall(2, 1.0)), X, 0.9, resamples=10).radius, rel=1e-4
     )
+
+
+# -- memberships by sums of squares -----------------------------------------------------------------------------------------
+
+
+class SquaredDisc(sets.PointSet):
+    """A disc whose bound is compiled beside a one, far from which it was lost."""
+
+    def membership(self, u):
+        return [cp.sum_squares(u - self.center) <= self.radius**2]
+
+
+@pytest.mark.parametrize("radius", [1e-8, 1e-3, 1e6, 1e10])
+def test_a_sum_of_squares_is_a_ball_whatever_its_radius(radius):
+    w = np.array([1.0, -2.0])
+    disc = SquaredDisc(radius).centred(np.zeros(2))
+    assert sets.evaluate_support(disc, w) == pytest.approx(radius * math.sqrt(5), rel=1e-6)
+    assert sets.adversary(disc, w).value == pytest.approx(radius * math.sqrt(5), rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e-2, 1e3, 1e4])
+@pytest.mark.parametrize("share", [0.01, 1.0])
+def test_a_sum_of_squares_is_the_frobenius_ball_in_every_unit(unit, share):
+    a, nominal = np.array([1.0, -2.0]), np.array([[1.0, 0.3], [0.3, 0.8]])
+    moments, radius = cn.Moments(np.array([3.0, 2.0]) * unit, nominal * unit**2), share * unit**2
+    right = unit * math.sqrt(a @ (nominal + share * np.eye(2)) @ a)
+    centred = Squared(radius).centred(moments)
+    assert sets.evaluate_deviation(centred, a) == pytest.approx(right, rel=1e-6)
+    assert sets.adversary(centred, a).value == pytest.approx(right, rel=1e-6)
+    found, closed = (
+        cn.single_class_mpm(moments, 0.3, uncertainty=kind(radius)).solve() for kind in (Squared, sets.FrobeniusBall)
+    )
+    assert found.objective == pytest.approx(closed.objective, rel=1e-5)
+
+
+class InMetric(sets.MeanSet):
+    """The ellipsoid of means in the metric of the covariance, by a matrix fraction."""
+
+    def membership(self, m, S):
+        return [cp.matrix_frac(m - self.center, S) <= self.radius**2]
+
+
+def test_a_radius_set_far_above_the_one_compiled_keeps_its_digits():
+    """The value that was left had nothing to do with the optimum: its residuals could change all of it."""
+    S = np.diag([0.9, 0.8, 0.7, 1.0])
+    mean = np.array([-2.586, 1.598, 1.36, 0.681])
+    z, kappa = math.sqrt(mean @ np.linalg.solve(S, mean)), 0.1824
+    problem = cn.single_class_mpm(cn.Moments(mean, S), kappa**2 / (1 + kappa**2), uncertainty=InMetric(3.25e-4))
+    for radius in (3.0, z - kappa - 0.2):
+        assert problem.set(radius=radius).solve().objective == pytest.approx(1 / (z - radius - kappa), rel=1e-6)
