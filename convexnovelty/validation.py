@@ -239,6 +239,8 @@ def generator(random_state: Any, name: str = "random_state") -> np.random.Genera
     """A generator from a seed, or the generator itself; None draws a seed of its own."""
     if isinstance(random_state, np.random.Generator):
         return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**31 - 1, size=4))
     whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
     if random_state is None or (whole and random_state >= 0):
         return np.random.default_rng(random_state)

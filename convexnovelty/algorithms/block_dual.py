@@ -113,6 +113,8 @@ def decision(points: Any, kernel: Any, weights: Any, Z: Any, *, threads: int = 1
     rows = kernel.rows(Z, "Z")
     if isinstance(kernel, Precomputed):
         return np.asarray(rows @ vector(weights, "weights", rows.shape[1]))
+    if not np.any(weights):
+        return np.zeros(rows.shape[0])
     known = kernel.rows(points, "points")
     if rows.shape[1] != known.shape[1]:
         raise InputError(f"Z: {rows.shape[1]} columns were found where points has {known.shape[1]}; give equally many")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import numbers
 import re
 import warnings
 from collections.abc import Callable, Iterable
@@ -45,6 +46,9 @@ __all__ = [
     "validated",
     "whole",
 ]
+
+
+LARGEST_SEED = 2**32 - 1  # of scikit-learn's states; NumPy's generators take any
 
 
 @dataclass(frozen=True)
@@ -285,7 +289,11 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         held_out = np.zeros(n, dtype=bool)
         if getattr(self, "false_alarm_rate", None) is not None:
             count = round(fraction(self.calibration_share, "calibration_share") * n)
-            order = check_random_state(self.random_state).permutation(n)
+            given = self.random_state
+            # A seed keeps its meaning, that of scikit-learn.
+            whole = isinstance(given, numbers.Integral) and int(given) > LARGEST_SEED
+            drawn = isinstance(given, np.random.Generator) or whole
+            order = (generator(given) if drawn else check_random_state(given)).permutation(n)
             count = min(max(count, 1), n - 1)
             threshold_rank(count, self.false_alarm_rate, name="false_alarm_rate")
             held_out[order[:count]] = True

@@ -147,9 +147,9 @@ def _by_program(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> 
 
 def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float) -> float:
     flat = _flat(blocks)
-    present = max(float(uncertainty.numbers()[name]), 1e-6)
-    low, high = 0.0, present
     moved = float(np.abs(flat - _flat(_blocks(uncertainty.center))).max())
+    present = float(uncertainty.numbers()[name]) or moved or 1.0
+    low, high = 0.0, present
 
     def holds(size: float) -> bool:
         held = membership_of(uncertainty.replaced(**{name: size}))
@@ -160,7 +160,7 @@ def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float
         low, high = high, 2.0 * high
         if high > largest * present:
             return math.inf
-    for _ in range(20):
+    while high - low > 1e-6 * high and high > 1e-9 * present:
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

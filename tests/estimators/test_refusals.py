@@ -12,6 +12,7 @@ from convexnovelty.estimators import (
     MahalanobisSVM,
     MomentClassifier,
     OneClassSVM,
+    SemiSupervisedDetector,
     SingleClassMPM,
     SoftBall,
     TwoClassMPM,
@@ -175,3 +176,16 @@ def test_functions_that_are_no_kernels_are_told_what_they_return(X):
         OneClassSVM(kernel=lambda A, B: np.ones(3)).fit(X)
     with pytest.raises(IndefiniteError, match=r"^kernel: the mean of k\(x, x\) is -"):
         SingleClassMPM(kernel=lambda A, B: -A @ B.T).fit(X)
+
+
+@pytest.mark.parametrize("state", [np.random.default_rng(0), np.random.RandomState(0), 2**40, 7, None], ids=repr)
+def test_every_kind_of_random_state_is_taken(X, state):
+    assert OneClassSVM(false_alarm_rate=0.3, random_state=state).fit(X).guarantee_ is not None
+    assert SemiSupervisedDetector(0.2, random_state=state).fit(X, unlabelled=X + 1.0).predict(X).shape == (30,)
+
+
+def test_a_function_that_separates_nothing_calls_everything_ordinary(X):
+    X = X - X.mean(axis=0)
+    with pytest.warns(UserWarning, match="nothing is separated"):
+        detector = OneClassSVM(kernel=lambda A, B: A @ B.T).fit(X)
+    assert (detector.predict(X) == 1).all()

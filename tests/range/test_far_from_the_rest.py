@@ -244,3 +244,12 @@ def test_a_radius_set_far_above_the_one_compiled_keeps_its_digits():
     problem = cn.single_class_mpm(cn.Moments(mean, S), kappa**2 / (1 + kappa**2), uncertainty=InMetric(3.25e-4))
     for radius in (3.0, z - kappa - 0.2):
         assert problem.set(radius=radius).solve().objective == pytest.approx(1 / (z - radius - kappa), rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1.0, 1e3])
+def test_a_gauge_that_is_found_by_halving_does_not_depend_on_the_unit(unit):
+    """S <= S0 + r I from the largest eigenvalue of S - S0 on."""
+    nominal, member = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([[2.5, 0.1], [0.1, 1.9]])
+    right = float(np.linalg.eigvalsh(member - nominal)[-1])
+    interval = sets.LoewnerInterval(unit**2).centred(cn.Moments(np.zeros(2), nominal * unit**2))
+    assert sets.gauge(interval, member * unit**2) / unit**2 == pytest.approx(right, rel=2e-6)
