@@ -143,6 +143,10 @@ class Encoder:
         if value.dtype.kind == "U" or (value.dtype == object and all(isinstance(item, str) for item in value.flat)):
             return {KIND: "strings", "object": value.dtype == object, "items": value.ravel().tolist()}
         if value.dtype.kind in "iu":
+            if value.size and int(value.max()) > np.iinfo(np.int64).max:
+                raise InputError(
+                    f"{where}: {int(value.max())} was found, and a model file holds whole numbers below 2**63; give strings"
+                )
             value = value.astype("<i8", casting="same_kind" if value.dtype.kind == "i" else "unsafe")
         if value.dtype.str not in DTYPES:
             raise InputError(f"{where}: an array of {value.dtype} was found, which a model file does not hold")

@@ -313,3 +313,12 @@ def _same_or_refused(content: bytes, model: Path) -> None:
     except InputError:
         return
     np.testing.assert_array_equal(loaded.decision_function(NEW), persistence.load(model).decision_function(NEW))
+
+
+def test_labels_beyond_the_whole_numbers_of_a_file_are_refused(tmp_path: Path) -> None:
+    """They came back as negative numbers, and with them other classes."""
+    X = np.vstack([np.eye(3), np.eye(3) + 4.0])
+    machine = estimators.TwoClassMPM().fit(X, np.repeat(np.array([7, 2**63 + 5], dtype=np.uint64), 3))
+    assert machine.predict(X)[-1] == 2**63 + 5
+    with pytest.raises(InputError, match=r"9223372036854775813 was found, .* give strings"):
+        persistence.save(machine, tmp_path / "m.npz")

@@ -153,8 +153,17 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         linear = self.kernel is None or self.kernel == "linear" or isinstance(self.kernel, Linear)
         if not linear or self.rank is not None:
             raise knows_no_points(self.kernel, self.rank)
-        self.classes_ = np.array(sorted(X))
-        negative, positive = (X[label] for label in sorted(X))
+        try:
+            labels = sorted(X)
+        except TypeError as error:
+            raise InputError(f"X: labels {list(X)!r} were found, which have no order; give two of one kind") from error
+        self.classes_ = np.array(labels)
+        if self.classes_.shape != (2,) or not all(a == b for a, b in zip(self.classes_.tolist(), labels, strict=True)):
+            # NumPy would make other labels of them: numbers of another kind, or rows of what tuples hold.
+            raise InputError(
+                f"X: labels {labels!r} were found, which no array holds as they are; give two strings or numbers"
+            )
+        negative, positive = (X[label] for label in labels)
         if negative.dimension != positive.dimension:
             raise InputError(f"X: dimensions {negative.dimension} and {positive.dimension} were found; give equal ones")
         self.n_features_in_ = positive.dimension

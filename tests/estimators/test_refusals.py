@@ -19,6 +19,7 @@ from convexnovelty.estimators import (
 )
 from convexnovelty.features import KernelFeatures
 from convexnovelty.kernels import gaussian, precomputed
+from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import FrobeniusBall, KLBall, LoewnerInterval, MeanEllipsoid
 
 
@@ -189,3 +190,19 @@ def test_a_function_that_separates_nothing_calls_everything_ordinary(X):
     with pytest.warns(UserWarning, match="nothing is separated"):
         detector = OneClassSVM(kernel=lambda A, B: A @ B.T).fit(X)
     assert (detector.predict(X) == 1).all()
+
+
+@pytest.mark.parametrize(
+    "labels, told",
+    [
+        ((7, 2**63 + 5), "no array holds as they are"),
+        ((2**53 + 1, 0.5), "no array holds as they are"),
+        ((("a", 1), ("b", 2)), "no array holds as they are"),
+        ((0, "x"), "which have no order"),
+    ],
+)
+def test_labels_of_moments_that_an_array_would_change_are_refused(X, labels, told):
+    moments = [Moments.estimate(X), Moments.estimate(X + 5.0)]
+    with pytest.raises(InputError, match=told):
+        TwoClassMPM().fit(dict(zip(labels, moments, strict=True)))
+    assert TwoClassMPM().fit(dict(zip("ab", moments, strict=True))).classes_.tolist() == ["a", "b"]
