@@ -208,6 +208,9 @@ def moment_classifier(
     slack_penalty : the factor of the sum of the slacks, the paper's 1/(nu n); None for a hard margin, which holds every
         positive point.
     uncertainty : a set of means, of covariances or of both around the negative moments; None takes them as exact.
+        A MeanEllipsoid is the paper's: its number of deviations is taken off the guarantee and changes no program. Every
+        other set of means enters the margins, the same ellipsoid as a MeanMetricEllipsoid too, so that with slacks the
+        two are different trades; without, they have one half-space and one bound.
     tail : what is known of the negatives besides their moments; Chebyshev (nothing) by default.
     mean_penalty : the factor of the slack of the negative mean, the paper's 1/nu^- of formulation 9; None keeps the
         mean outside by the full margin.

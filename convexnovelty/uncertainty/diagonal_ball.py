@@ -53,7 +53,8 @@ class DiagonalBall(CovarianceSet):
 
     def worst_deviation(self, a: cp.Expression) -> cp.Expression:
         """The nominal deviation and the norm of the direction with twice the dual exponent, at right angles."""
-        added = self.tuned("radius", np.sqrt) * p_norm(a, 2 * conjugate(self.p))
+        # The root of the radius stands inside of the norm, so that what its power cones see has no unit.
+        added = p_norm(self.tuned("radius", np.sqrt) * a, 2 * conjugate(self.p))
         return cp.norm(cp.hstack([cp.norm(self.factor @ a), added]))
 
     def worst_member(self, a: Array) -> Array:

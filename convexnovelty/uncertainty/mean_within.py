@@ -56,10 +56,12 @@ class MeanWithin(Composite, MeanSet):
         return self.points.membership(m)
 
     def support(self, a: cp.Expression) -> Counterpart:
-        """The points' own."""
+        """The points' own, at a direction of the order of one: those of moments are of one over their unit."""
         from convexnovelty.uncertainty.counterparts import support
 
-        return support(self.points, a)
+        unit = float(self.unit) or 1.0
+        made = support(self.points, unit * a)
+        return Counterpart(made.value / unit, made.constraints)
 
     def worst_member(self, a: Array, S: Array) -> Array | None:
         """The worst point."""

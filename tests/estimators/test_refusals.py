@@ -179,7 +179,11 @@ def test_functions_that_are_no_kernels_are_told_what_they_return(X):
         SingleClassMPM(kernel=lambda A, B: -A @ B.T).fit(X)
 
 
-@pytest.mark.parametrize("state", [np.random.default_rng(0), np.random.RandomState(0), 2**40, 7, None], ids=repr)
+@pytest.mark.parametrize(
+    "state",
+    [np.random.default_rng(0), np.random.RandomState(0), 2**40, 7, None],
+    ids=["generator", "state", "large", "seed", "none"],
+)
 def test_every_kind_of_random_state_is_taken(X, state):
     assert OneClassSVM(false_alarm_rate=0.3, random_state=state).fit(X).guarantee_ is not None
     assert SemiSupervisedDetector(0.2, random_state=state).fit(X, unlabelled=X + 1.0).predict(X).shape == (30,)

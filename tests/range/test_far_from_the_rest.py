@@ -253,3 +253,20 @@ def test_a_gauge_that_is_found_by_halving_does_not_depend_on_the_unit(unit):
     right = float(np.linalg.eigvalsh(member - nominal)[-1])
     interval = sets.LoewnerInterval(unit**2).centred(cn.Moments(np.zeros(2), nominal * unit**2))
     assert sets.gauge(interval, member * unit**2) / unit**2 == pytest.approx(right, rel=2e-6)
+
+
+POWERS = {
+    "variances": lambda unit: sets.DiagonalBall(p=2, radius=0.2 * unit**2),
+    "means": lambda unit: sets.MeanWithin(sets.NormBall(3, 0.2 * unit)),
+}
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e5, 1e8])
+@pytest.mark.parametrize("name", POWERS)
+def test_power_cones_see_no_units(name, unit):
+    X = np.random.default_rng(1).normal(size=(14, 3)) + 3.0
+    here, there = (
+        cn.single_class_mpm(cn.Moments.estimate(X * u), 0.5, uncertainty=POWERS[name](u)).solve().objective
+        for u in (1.0, unit)
+    )
+    assert there == pytest.approx(here, rel=1e-6)
