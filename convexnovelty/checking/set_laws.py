@@ -255,5 +255,6 @@ def _turned_gap(recipe: UncertaintySet, moments: Moments, a: Array) -> float:
 def _within_gap(recipe: UncertaintySet, moments: Moments, a: Array) -> float:
     """How far the worst case over the members of a subspace of one dimension more is from that of the set itself."""
     basis, _ = np.linalg.qr(np.random.default_rng(9).standard_normal((a.size + 1, a.size)))
-    here, within = around(recipe, moments), around(recipe.preimage(basis), moments)
+    # Taken for one that may be not, the set is met in all dimensions.
+    here, within = around(recipe, moments), around(recipe._copy(hereditary=False).preimage(basis), moments)
     return _relative(evaluator(within)(a, "derived"), evaluator(here)(a, "derived"), here, a)

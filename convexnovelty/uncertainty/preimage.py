@@ -64,11 +64,11 @@ class _Preimage(Operator):
         return placed(self.part, Moments(T @ around.mean, (S + S.T) / 2))
 
     @property
-    def _inverted(self) -> tuple[Any, Array] | None:
-        """The part in coordinates of the matrix's range and the inverse from there, whose image of it is the preimage."""
-        return self.kept("inverted", self._invert)  # type: ignore[no-any-return]
+    def _within(self) -> tuple[Any, Array] | None:
+        """The part in coordinates of the matrix's range, and the invertible matrix that leads there."""
+        return self.kept("within", self._find_within)  # type: ignore[no-any-return]
 
-    def _invert(self) -> tuple[Any, Array] | None:
+    def _find_within(self) -> tuple[Any, Array] | None:
         rows, columns = self.matrix.shape
         tall = rows > columns
         if rows < columns or self.uses_covariance or (tall and not (self.part.hereditary and self.part.size is None)):
@@ -77,25 +77,26 @@ class _Preimage(Operator):
         if not np.linalg.cond(R) < REGULAR:
             return None
         around = self._center if isinstance(self, PointSet) else self._moments
-        return self._placed_part(R, around), np.linalg.inv(R)
+        return self._placed_part(R, around), R
 
     def _of_part(self, name: str, w: Any, *rest: Any) -> Counterpart | None:
         """The part's worst case of that name at what the inverse makes of the direction."""
         from convexnovelty.uncertainty import counterparts
 
-        if self._inverted is None:
+        if self._within is None:
             return None
-        part, back = self._inverted
-        made: Counterpart = getattr(counterparts, name)(part, back.T @ w, *rest)
+        part, R = self._within
+        made: Counterpart = getattr(counterparts, name)(part, np.linalg.inv(R).T @ w, *rest)
         return made
 
     def _worst(self, w: Array, kappa: float | None = None) -> Any:
         """What the inverse makes of the part's worst member, as blocks; None where there is no inverse."""
         from convexnovelty.uncertainty.adversary import worst_member
 
-        if self._inverted is None:
+        if self._within is None:
             return None
-        part, back = self._inverted
+        part, R = self._within
+        back = np.linalg.inv(R)
         worst = worst_member(part, back.T @ w, kappa)
         blocks = worst if isinstance(worst, tuple) else (worst,)
         made = tuple(back @ block if np.ndim(block) == 1 else back @ block @ back.T for block in blocks)
@@ -104,7 +105,9 @@ class _Preimage(Operator):
     def membership(self, *member: Any) -> list[Any]:
         """What the matrix makes of the member is one of the part's."""
         own, context = self.parted(member)
-        T, there = self.matrix, self.part.center
+        # In coordinates of the range, where no member lies at a wall for want of a dimension.
+        part, T = self._within if self._within is not None else (self.part, self.matrix)
+        there = part.center
         tied, mapped = [], []
         for block, center, start in zip(own, self.origin, there if isinstance(there, tuple) else (there,), strict=True):
             # The displacement is a variable: taken from the centre it would bring rounding into the part's equations.
@@ -112,7 +115,7 @@ class _Preimage(Operator):
             tied.append(block == center + step)
             mapped.append(start + (T @ step if len(block.shape) == 1 else T @ step @ T.T))
         # A mean sees the covariance of its own coordinates, that around which the part is placed.
-        return [*tied, *self.joined(self.part, mapped, tuple(T @ S @ T.T for S in context))]
+        return [*tied, *self.joined(part, mapped, tuple(T @ S @ T.T for S in context))]
 
 
 @register("preimage", PointSet)

@@ -99,7 +99,7 @@ def test_a_preimage_has_the_worst_cases_of_its_part_in_the_coordinates_of_its_ra
     if part.size not in (None, rows):
         pytest.skip("it has numbers for each of three coordinates")
     recipe = part.preimage(np.random.default_rng(5).standard_normal((rows, 3)))
-    stated = laws.centred(recipe, NOMINAL)._inverted is not None
+    stated = laws.centred(recipe, NOMINAL)._within is not None
     assert stated == (rows == 3 or part.hereditary)
     laws.agrees(recipe, NOMINAL, 1e-6, laws.directions(NOMINAL)[:3])
 
