@@ -27,7 +27,7 @@ from scipy import stats
 
 from convexnovelty.errors import InputError
 from convexnovelty.regions import TIE_TOLERANCE, Guarantee, spread
-from convexnovelty.validation import Array, fraction, nonnegative, vector
+from convexnovelty.validation import Array, fraction, nonnegative, number, vector
 
 __all__ = ["Calibration", "threshold_rank"]
 
@@ -135,6 +135,9 @@ class Calibration:
         object.__setattr__(self, "slack", slack)
         ordered.setflags(write=False)
         object.__setattr__(self, "scores", ordered)
+        for name in ("false_positive_rate", "confidence"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, given if given is None else number(given, name))
         rank = threshold_rank(ordered.size, self.false_positive_rate, self.confidence)
         object.__setattr__(self, "rank", rank)
         object.__setattr__(self, "threshold", float(ordered[rank - 1] + slack))

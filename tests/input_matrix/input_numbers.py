@@ -46,7 +46,7 @@ VALUES = (
     Value("float32", lambda: np.float32(0.5), 0.5),
     Value("NumPy integer", lambda: np.int64(1), 1),
     Value("array without dimension", lambda: np.array(0.5), 0.5),
-    Value("array of one entry", lambda: np.array([0.5]), 0.5),
+    Value("array of one entry", lambda: np.array([0.5])),
     Value("boolean", lambda: True),
     Value("string of a number", lambda: "0.5"),
     Value("None", lambda: None),
@@ -103,7 +103,7 @@ FINITE = Domain("a finite number")
 POSITIVE = Domain("a number above zero", 0.0, closed=(False, True))
 NONNEGATIVE = Domain("a number that is not negative", 0.0)
 OBJECT = Domain("an object of its own kind", **NOTHING)
-ROW = Domain("a vector", **NOTHING, also=lambda value: isinstance(value, list))
+ROW = Domain("a vector", **NOTHING, also=lambda value: isinstance(value, list) or np.ndim(value) == 1)
 MATRIX = Domain("a matrix", **NOTHING, also=lambda value: isinstance(value, np.ndarray) and value.ndim == 2)
 
 
