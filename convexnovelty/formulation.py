@@ -413,6 +413,9 @@ class Formulation:
         Threads that solve one formulation take turns, and each gets the solution of its own call. Numbers set by one
         thread are seen by all: give each thread a formulation of its own, or use :meth:`path`, which sets and solves in
         one turn.
+
+        Where numbers were set far from those that the program was made for, so that its value keeps few digits, it is made
+        anew and solved again. :attr:`variables` that were taken before then belong to the program that was.
         """
         with self._turn:
             return self._solve(solver, options)

@@ -66,6 +66,21 @@ def test_the_methods_are_the_estimators_that_need_no_labels() -> None:
     assert {"single-class-mpm", "one-class-svm", "soft-ball", "mahalanobis-svm"} <= set(methods())
 
 
+COMMAND = re.compile(r"^```text\nconvexnovelty detect ([^\n]*)\n```\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def test_the_walk_prints_what_its_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).resolve().parents[1] / "docs" / "detect.md").read_text()
+    exec(re.search(r"^```text\n(from sklearn.*?)^```", page, re.DOTALL | re.MULTILINE)[1], {})
+    walked = COMMAND.findall(page)
+    assert len(walked) == 2
+    for arguments, shown in walked:
+        printed = detect(capsys, *arguments.split())
+        for said in shown.split("\n\nrow ")[0].splitlines():  # the table below is as wide as the terminal
+            assert said in printed
+
+
 def test_one_command_says_all_that_a_newcomer_needs(files: Path, capsys: Any) -> None:
     text = detect(capsys, "train.csv", "new.csv", "--top", "3")
     assert "train.csv: 200 rows, 8 columns (comma-separated, decimal point, names in the first row)" in text

@@ -7,6 +7,7 @@ values that were per cents off. Optima are held against bounds from both sides t
 from __future__ import annotations
 
 import math
+import re
 import warnings
 
 import cvxpy as cp
@@ -17,6 +18,7 @@ import convexnovelty as cn
 from convexnovelty import estimators
 from convexnovelty import uncertainty as sets
 from convexnovelty.algorithms.block_dual import solve_dual
+from convexnovelty.attempts import DOUBTFUL
 
 NU = 0.1
 A = np.array([1.0, -2.0, 0.5])
@@ -73,8 +75,10 @@ def test_columns_in_mixed_units_are_solved_or_the_value_is_said_to_be_known_to_f
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             solution = cn.one_class_svm(cn.LinearFeatures(X), NU, form=form).solve()
-        told = [str(w.message) for w in caught if "is known to a share of" in str(w.message)]
-        assert sign * solution.objective == pytest.approx(right, rel=1e-2 if told else 1e-4)
+        # What is told bounds the error; nothing is told of less than the share that is worth a warning.
+        told = [re.search(r"known to a share of (\S+) of itself", str(w.message)) for w in caught]
+        share = max((float(found[1]) for found in told if found), default=DOUBTFUL)
+        assert sign * solution.objective == pytest.approx(right, rel=share)
         assert solution.attempts[-1].remark.startswith("its residuals may change the value by a share of")
 
 
@@ -176,10 +180,10 @@ def test_gauges_of_what_is_made_of_a_dilation_are_its_multiples():
     ball, member = 4 * sets.FrobeniusBall(1.0), np.eye(3) + 0.3 * np.diag([1.0, 0.0, 0.0])
     moments = cn.Moments(np.zeros(3), np.eye(3))
     for recipe in (ball, ball.image(np.eye(3)), ball.preimage(np.eye(3)), ball + np.zeros((3, 3))):
-        assert sets.gauge(recipe.centred(moments), member) == pytest.approx(0.3, rel=1e-4)
+        assert sets.gauge(recipe.centred(moments), member) == pytest.approx(0.3, rel=3e-6)
     shifted = (3 * sets.NormBall(2, 0.4) + np.array([0.5, 0.0])).centred(np.zeros(2))
-    assert sets.gauge(shifted, [1.7, 0.0]) == pytest.approx(3.0, rel=1e-4)
-    assert sets.gauge(shifted, [-1.2, 0.0]) == pytest.approx(4.25, rel=1e-4)
+    assert sets.gauge(shifted, [1.7, 0.0]) == pytest.approx(3.0, rel=3e-6)
+    assert sets.gauge(shifted, [-1.2, 0.0]) == pytest.approx(4.25, rel=3e-6)
 
 
 def test_a_calibration_does_not_depend_on_how_a_set_is_written():
