@@ -18,7 +18,7 @@ from convexnovelty import solvers
 from convexnovelty.conic import ConicProgram, ConicSolution
 from convexnovelty.in_scale import InScale
 
-__all__ = ["attempts", "is_large", "minimum"]
+__all__ = ["attempts", "by_splitting", "is_large", "minimum", "splits"]
 
 PRECISE, TOLERATED = 1e-9, 1e-6  # residuals with which a search for better answers ends, and with which it fails
 IN_SCALE = 1e-4  # the same in the program's own scale, where a point that has nothing to do with the optimum has one
@@ -32,13 +32,18 @@ def is_large(program: ConicProgram) -> bool:
     return max(program.cones.semidefinite, default=0) > solvers.LARGE_SEMIDEFINITE
 
 
+def splits(program: ConicProgram) -> bool:
+    """Whether the splitting method knows all of the program's cones."""
+    return all(len(exponents) == 2 for exponents in program.cones.power)
+
+
 def attempts(program: ConicProgram, tolerances: Sequence[float]) -> Iterator[ConicSolution]:
     """Answers to a program, one after the other, until the caller finds one that will do.
 
     Statuses are Clarabel's words: "Solved", "PrimalInfeasible", "DualInfeasible" and others that mean failure.
     """
-    if is_large(program) and all(len(exponents) == 2 for exponents in program.cones.power):
-        yield _scs(program)
+    if is_large(program) and splits(program):
+        yield by_splitting(program)
     for tolerance in tolerances:
         settings: dict[str, Any] = dict.fromkeys(solvers.GAPS, tolerance)
         settings |= {"max_iter": 200, **solvers.blocked(max(program.cones.semidefinite, default=0))}
@@ -77,7 +82,8 @@ def minimum(program: ConicProgram) -> float | None:
     return None
 
 
-def _scs(program: ConicProgram) -> ConicSolution:
+def by_splitting(program: ConicProgram, iterations: int = 4_000) -> ConicSolution:
+    """SCS's answer after so many iterations at most, "Inaccurate" unless our own residuals are small."""
     import scs
 
     order = program.cones.lower_to_upper()
@@ -95,7 +101,7 @@ def _scs(program: ConicProgram) -> ConicSolution:
         "p": [exponents[0] for exponents in cones.power],
     }
     found = scs.SCS(
-        data, sizes, eps_abs=SPLITTING, eps_rel=SPLITTING, eps_infeas=SPLITTING, max_iters=4_000, verbose=False
+        data, sizes, eps_abs=SPLITTING, eps_rel=SPLITTING, eps_infeas=SPLITTING, max_iters=iterations, verbose=False
     ).solve()
     x, z, s = np.array(found["x"]), np.array(found["y"])[order], np.array(found["s"])[order]
     # Its own word for an early stop says nothing of the point: 2 can be as good as 1.

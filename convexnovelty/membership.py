@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from convexnovelty._lazy import cp
 from convexnovelty.cones import Cones
 from convexnovelty.conic import Boost, ConicProgram, ConicSolution, interior_scales
-from convexnovelty.direct import attempts, is_large
+from convexnovelty.direct import attempts, by_splitting, is_large, splits
 from convexnovelty.errors import EmptySetError, InputError, RecompilationError, SolverError, UnboundedSetError
 from convexnovelty.facial import SAME, applied, faces, leaves, well_inside, with_margins
 from convexnovelty.validation import Array
@@ -38,6 +38,7 @@ __all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
 STEP = 100.0  # by whose powers a sum of squares and its unit are brought together
 MARGIN = 1e-3  # change that leaves the multiplier of size one inside of every dual cone
+EARLY = 500  # iterations after which a splitting method's point is looked at
 ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
 FAR = 1e4  # a set that reaches so many times its scale holds a ray
 INSIDE = 1e-8  # violation up to which a point of another number is one of this number too
@@ -251,6 +252,11 @@ class Membership:
     def _inside(self, program: ConicProgram, name: str = "") -> Array:
         """A point inside the set, or the proof that there is none."""
         posed = with_margins(program) if is_large(program) else program
+        if posed is not program and splits(posed):
+            # Margins need not be the largest: any point with some, by our own arithmetic, will do, and most have them soon.
+            early = by_splitting(posed, EARLY).x[: program.c.size]
+            if np.isfinite(early).all() and well_inside(program, early) and _holds(program, early, ROUNDING):
+                return early
         for solution in attempts(posed, LADDER[1:]):
             if "PrimalInfeasible" in solution.status and _proves_empty(posed, solution) and _gap(program) > CERTIFICATE:
                 raise EmptySetError(

@@ -10,7 +10,10 @@ from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
 
 
-@pytest.mark.parametrize("uncertainty", [FrobeniusBall(0.1), MeanEllipsoid(0.1) * SpectralBall(0.2)], ids=repr)
+SETS = (FrobeniusBall(0.1), MeanEllipsoid(0.1) * SpectralBall(0.2), MeanEllipsoid(0.1) * FrobeniusBall(0.1))
+
+
+@pytest.mark.parametrize("uncertainty", SETS, ids=repr)
 def test_derived_counterparts_of_large_sets_are_those_of_small_ones(uncertainty, monkeypatch):
     monkeypatch.setattr(solvers, "LARGE_SEMIDEFINITE", 2)
     rng = np.random.default_rng(0)
