@@ -9,7 +9,6 @@ from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
 
-
 SETS = (FrobeniusBall(0.1), MeanEllipsoid(0.1) * SpectralBall(0.2), MeanEllipsoid(0.1) * FrobeniusBall(0.1))
 
 
