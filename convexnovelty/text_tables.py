@@ -258,7 +258,7 @@ def _text_found(
             do += f", or label the rows by it (--index {name!r})"
     else:
         do = "write a plain number, or leave the cell empty and use --missing drop"
-    return f"{table.where(i, k)}: {printable(cell)[:40]!r} was found where a number is needed; {do}"
+    return f"{table.where(i, k)}: {cell[:40]!r} was found where a number is needed; {do}"
 
 
 def _is_text(column: Sequence[str], decimal: str) -> bool:

@@ -206,6 +206,7 @@ FAULTS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
         "line 3, column 'a': '1.234,5' .* thousands are separated in it",
     ),
     "a unit": ("a,b\n1,2\n1,2 kg\n1,2\n", {}, "line 3, column 'b': '2 kg' was found"),
+    "a line break": ('a,b\n1,2\n1,"3\nx"\n', {}, r"line 3, column 'b': '3\\nx' was found"),
     "a date": ("a,b\n1,2\n2020-01-01,2\n1,3\n", {}, "line 3, column 'a': '2020-01-01' was found"),
     "an infinite value": ("a,b\n1,2\n1,-inf\n", {}, "line 3, column 'b': an infinite value was found"),
     "a number beyond all": ("a,b\n1,2\n1,1e999\n", {}, "line 3, column 'b': an infinite value was found"),

@@ -175,9 +175,18 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
         refusal = ArgumentTypeError if isinstance(error, TypeError) else InputError
         named = re.search(r"\b[Xy]\b", str(error).split("\n")[0]) is not None
         said = str(error) if named else f"X: {error}"
-        raise refusal(f"{said.rstrip('.')}; give finite numbers, one row a point and one label a row") from error
+        raise refusal(f"{said.strip().rstrip('.')}; give {_wanted(estimator, said)}") from error
     squarable(made[0] if labels else made, "X", new=not options.get("reset", True))
     return made
+
+
+def _wanted(estimator: Any, said: str) -> str:
+    """What would do in the place of points that scikit-learn has refused: its own texts leave that to the reader."""
+    if "feature names" in said.lower():
+        return f"the columns of the fit in their order: {', '.join(map(repr, estimator.feature_names_in_[:20]))}"
+    if "features, but" in said:
+        return "points with as many columns as those of the fit"
+    return "finite numbers, one row a point and one label a row"
 
 
 def check_parameters(estimator: Any) -> None:

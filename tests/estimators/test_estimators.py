@@ -179,8 +179,14 @@ def test_b48_columns_by_name(X):
     for name in DETECTORS:
         detector = getattr(estimators, name)().fit(frame)
         assert list(detector.feature_names_in_) == ["a", "b"]
-        with pytest.raises(ValueError, match="feature names"):
+        with pytest.raises(
+            ValueError, match=r"(?s)feature names.*give the columns of the fit in their order: 'a', 'b'$"
+        ):
             detector.predict(frame[["b", "a"]])
+        with pytest.raises(
+            ValueError, match=r"1 features, but .*give points with as many columns as those of the fit$"
+        ):
+            getattr(estimators, name)().fit(X).predict(X[:, :1])
 
 
 @pytest.mark.parametrize("name", DETECTORS)
