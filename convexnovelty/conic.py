@@ -283,17 +283,19 @@ class ConicProgram:
         return ConicProgram(self.c, sp.csr_array(self.A[rows]), self.b[rows], cones, self.P, self.offset)
 
     def _key(self, row: int, kind: str) -> Any:
-        """What a row says, up to rounding (and up to its sign, if it is an equation)."""
+        """What a row says, up to rounding (and up to its sign, if it is an equation).
+
+        The right-hand side is rounded by itself: beside coefficients of one the bounds of 1e-13 and 2e-13 would be one.
+        """
         entries = slice(self.A.indptr[row], self.A.indptr[row + 1])
-        values = np.append(self.A.data[entries], self.b[row])
-        columns = self.A.indices[entries]
+        values, columns = self.A.data[entries], self.A.indices[entries]
         order = np.argsort(columns)
-        size = float(np.abs(values[:-1]).max(initial=0.0)) or 1.0
-        if kind == "zero" and columns.size and values[:-1][order[0]] < 0:
+        size = float(np.abs(values).max(initial=0.0)) or 1.0
+        if kind == "zero" and columns.size and values[order[0]] < 0:
             size = -size
-        digits = np.round(np.append(values[:-1][order], values[-1]) / size, 12) + 0.0
+        digits, right = np.round(values[order] / size, 12) + 0.0, f"{self.b[row] / size + 0.0:.12e}"
         # A scalar row means the same at any scale; the rows of a larger cone are tied to each other.
-        return columns[order].tobytes(), digits.tobytes(), None if kind in ("zero", "nonnegative") else size
+        return columns[order].tobytes(), digits.tobytes(), right, None if kind in ("zero", "nonnegative") else size
 
     @cached_property
     def blocks(self) -> list[Block]:

@@ -88,21 +88,25 @@ def convex(value: cp.Expression) -> cp.Expression:
 
 @dataclass(frozen=True)
 class Arrays:
-    """A membership as compiled, and the columns that belong to its vector."""
+    """A membership as compiled, the columns that belong to its vector, and the units that they count."""
 
     program: ConicProgram
     columns: Any
+    units: Array
 
     @classmethod
-    def compiled(cls, description: Description, size: int, name: str) -> Arrays:
+    def compiled(cls, description: Description, size: int, name: str, units: Array | None = None) -> Arrays:
         """From a function that turns a CVXPY vector of length ``size`` into constraints on it and further variables.
 
-        ``name`` is what an error message calls the set.
+        ``name`` is what an error message calls the set; ``units`` are sizes that the entries of the vector are expected to
+        have, ones by default.
         """
         v = cp.Variable(size)
         weights = np.arange(1.0, size + 1.0)
+        units = np.ones(size) if units is None else units
         try:
-            constraints = description(v)
+            # Beside a right-hand side of 1e16 a coefficient of one passes for rounding, in CVXPY's arrays and in ours.
+            constraints = description(v if (units == 1.0).all() else cp.multiply(units, v))
         except (AttributeError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
@@ -131,14 +135,17 @@ class Arrays:
                 f"{name}: the membership is no conic constraint ({str(error).rstrip('.')}); use real variables and "
                 "functions that are convex with these numbers"
             ) from error
-        program = _balanced(_without_infinite_bounds(program, name))
+        program = _without_infinite_bounds(program, name)
         found = np.flatnonzero(program.c)
         columns = found[np.argsort(program.c[found], kind="stable")]
         if columns.size != size or not np.array_equal(program.c[columns], weights):
             raise InputError(
                 f"{name}: the compiled membership does not show its variable; state it without side effects"
             )
-        return cls(replace(program, c=np.zeros_like(program.c)).without_repetition(), columns)
+        program = replace(program, c=np.zeros_like(program.c))
+        if (units != 1.0).any():
+            program = _in_units(program, columns, units)
+        return cls(_balanced(program).without_repetition(), columns, units)
 
     def moves_to(self, other: Arrays) -> bool:
         """Whether the other differs in its right-hand side alone, so that a parameter can follow."""
@@ -187,8 +194,10 @@ class Membership:
         rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
         self._transform = sp.csr_array(sp.diags_array(rows) @ transform)
         self._shift = rows * (right - slack)
-        self._origin = self._start + width * inside
-        self._width = width * columns
+        units = np.ones_like(width)
+        units[self.columns] = arrays.units
+        self._origin = units * (self._start + width * inside)
+        self._width = units * width * columns
         A = sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns))
         self._program = ConicProgram(np.zeros(A.shape[1]), A, rows * slack, cones)
         right = [self._right(raw) for raw in raws]
@@ -592,6 +601,31 @@ def _without_infinite_bounds(program: ConicProgram, name: str) -> ConicProgram:
         return program
     cones = replace(program.cones, nonnegative=program.cones.nonnegative - int(unbounded.sum()))
     return replace(program, A=sp.csr_array(program.A[~unbounded]), b=program.b[~unbounded], cones=cones)
+
+
+def _in_units(program: ConicProgram, columns: NDArray[np.intp], units: Array) -> ConicProgram:
+    """The program with units for its further variables: those that equations with variables of known units give them."""
+    sizes = np.zeros(program.c.size)
+    sizes[columns] = units
+    # As written, where what rounding has left of a difference is one of the least coefficients.
+    written = program.A[: program.cones.zero] @ sp.diags_array(1.0 / np.where(sizes > 0, sizes, 1.0))
+    equations = abs(sp.coo_array(written))
+    i, j = equations.coords
+    clear = equations.data > ROUNDING * np.asarray(equations.max(axis=1).todense()).ravel()[i]
+    i, j, entries = i[clear], j[clear], equations.data[clear]
+    while True:
+        known = np.zeros(equations.shape[0])
+        np.maximum.at(known, i, entries * sizes[j])
+        told = (sizes[j] == 0) & (known[i] > 0)
+        if not told.any():
+            break
+        width = np.zeros(sizes.size)
+        np.maximum.at(width, j[told], entries[told] / known[i[told]])
+        sizes = np.where(width > 0, 1.0 / np.where(width > 0, width, 1.0), sizes)
+    sizes[columns] = 1.0
+    # Powers of two leave every digit as it is.
+    exact = np.where(sizes > 0, 2.0 ** np.round(np.log2(np.where(sizes > 0, sizes, 1.0))), 1.0)
+    return replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact)))
 
 
 def _balanced(program: ConicProgram) -> ConicProgram:

@@ -17,6 +17,7 @@ maximising over the membership directly, so that the two are independent bounds 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +27,7 @@ import scipy.sparse as sp
 from convexnovelty._lazy import cp
 from convexnovelty.cones import svec, svec_map
 from convexnovelty.direct import attempts
-from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError
+from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError, SolverError
 from convexnovelty.membership import DONE, Arrays, Counterpart, Membership, convex
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import Face
@@ -38,6 +39,8 @@ __all__ = ["derived_deviation", "derived_loss", "derived_support", "membership_o
 ENROLS_NOTHING = "what is derived from every set's membership"
 
 POINT = 1e-3  # size, as a share of the centre's, that a solver may leave of a set that is a point
+THIN = 1e-13  # share of a correlation matrix above which a variance is more than rounding
+INSIDE = 1e-6  # distance up to which a centre counts as a member
 NO_SIZE = 1e-7  # size up to which nothing is left that a worst case would show
 
 
@@ -85,7 +88,7 @@ def _made(uncertainty: UncertaintySet) -> Membership:
         for name in uncertainty.numbers():
             uncertainty.fix(name)
         center = _flat_center(uncertainty)
-        arrays = Arrays.compiled(lambda v: [v == center], arrays.columns.size, repr(uncertainty))
+        arrays = Arrays.compiled(lambda v: [v == center], arrays.columns.size, repr(uncertainty), arrays.units)
         return Membership(arrays, repr(uncertainty))
     if uncertainty._tuner is None:
         return Membership(arrays, repr(uncertainty))
@@ -118,7 +121,7 @@ def _follow(made: Membership, changed: UncertaintySet) -> None:
 def _arrays(uncertainty: UncertaintySet) -> Arrays:
     def make() -> Arrays:
         describe, size = _description(uncertainty, uncertainty.dimension)  # type: ignore[attr-defined]
-        return Arrays.compiled(describe, size, repr(uncertainty))
+        return Arrays.compiled(describe, size, repr(uncertainty), _units(uncertainty))
 
     arrays: Arrays = uncertainty.kept("arrays", make)
     return arrays
@@ -140,7 +143,7 @@ def _is_nominal(uncertainty: UncertaintySet) -> bool:
 def _size_left(uncertainty: UncertaintySet, arrays: Arrays) -> float:
     """How far a solver gets from the centre along a random line, as a share of its size; infinity where it fails."""
     program, scale = arrays.program.equilibrated()
-    center = _flat_center(uncertainty) / scale.columns[arrays.columns]
+    center = _flat_center(uncertainty) / (arrays.units * scale.columns[arrays.columns])
     direction = np.random.default_rng(20).standard_normal(center.size)
     direction /= np.linalg.norm(direction) * max(1.0, float(np.linalg.norm(center)))
     left = 0.0
@@ -161,6 +164,25 @@ def _flat_center(uncertainty: Any) -> Array:
     if isinstance(uncertainty, MomentSet):
         return np.concatenate([uncertainty.center_mean, svec(np.asarray(uncertainty.center_covariance))])
     return np.asarray(uncertainty.center, dtype=float)
+
+
+def _units(uncertainty: Any) -> Array:
+    """A size for each entry of that vector, by what the centre is like: squares of lengths for covariances.
+
+    Powers of two, so that the arrays have the same digits in all units; in steps, so that most sets have ones.
+    """
+    center = _flat_center(uncertainty)
+    if isinstance(uncertainty, MomentSet):
+        covariance = np.asarray(uncertainty.center_covariance)
+        length, mean = _step(math.sqrt(float(np.abs(covariance).max()))), np.ones(uncertainty.center_mean.size)
+        return np.concatenate([length * mean, np.full(center.size - mean.size, length**2)])
+    size = float(np.abs(center).max())
+    return np.full(center.size, _step(math.sqrt(size)) ** 2 if isinstance(uncertainty, CovarianceSet) else _step(size))
+
+
+def _step(length: float) -> float:
+    """The nearest power of 1,024, and one for nothing."""
+    return 2.0 ** (10 * round(math.log2(length) / 10)) if length > 0 else 1.0
 
 
 def _elsewhere(uncertainty: UncertaintySet, name: str) -> list[Any]:
@@ -224,6 +246,7 @@ class _Lift:
 
 def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -> Face:
     face = Face.of([membership], dimension)
+    _refuse_thin(uncertainty, membership, face)
     if face.rest.size and uncertainty._tuner is not None:
         # At a radius of zero, say, a set has null directions that it has at no other radius.
         elsewhere = [other for name in uncertainty.numbers() for other in _elsewhere(uncertainty, name)]
@@ -231,6 +254,24 @@ def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -
         for name in uncertainty.numbers():
             uncertainty.watch(name, lambda changed: face.require(membership_of(changed)))
     return face
+
+
+def _refuse_thin(uncertainty: Any, membership: Membership, face: Face) -> None:
+    """Raise SolverError where a direction that the face leaves out is one in which the centre, a member, does vary.
+
+    Its variance lies below what a solver tells from none, and above what rounding is: the bound on what it adds to a
+    deviation would be taken for the deviation.
+    """
+    if not face.rest.size:
+        return
+    left = float(np.linalg.norm(np.asarray(uncertainty.factor) @ face.probe.T, 2)) ** 2
+    if left > THIN and not membership.distance(_flat_center(uncertainty)) > INSIDE:
+        raise SolverError(
+            f"{uncertainty!r}: along some direction the centre's variance is {left:.0e} of what its columns have, too little "
+            "for a set that is met by its membership alone; give points or moments in coordinates in which variances are "
+            "comparable (whitened ones, say), or leave that direction out",
+            "thin",
+        )
 
 
 def _unless_empty(uncertainty: UncertaintySet) -> Membership | None:
