@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from convexnovelty.cones import Block, Cones, smat, svec, svec_map
 from convexnovelty.conic import ConicProgram
+from convexnovelty.round_position import congruence
 from convexnovelty.validation import Array
 
 __all__ = ["SAME", "Face", "applied", "faces", "leaves", "well_inside", "with_margins"]
@@ -165,17 +166,11 @@ def _candidate(block: Block, slack: Array) -> Face | None:
     return Face(
         block,
         svec(N @ N.T),
-        sp.csr_array(sp.vstack([mixed, _congruence(N)])),
+        sp.csr_array(sp.vstack([mixed, congruence(N)])),
         nothing,
-        _congruence(Q) if Q.size else nothing,
+        congruence(Q) if Q.size else nothing,
         Q.shape[1],
     )
-
-
-def _congruence(Q: Array) -> sp.csr_array:
-    r"""The matrix of :math:`\mathrm{svec}(X) \mapsto \mathrm{svec}(Q'XQ)`."""
-    factor = sp.csr_array(Q.T)
-    return sp.csr_array(svec_map(Q.shape[1]).T @ sp.kron(factor, factor) @ svec_map(Q.shape[0]))
 
 
 def _furthest(

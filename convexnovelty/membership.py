@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from convexnovelty.conic import Boost, ConicProgram, ConicSolution, interior_sca
 from convexnovelty.direct import attempts, by_splitting, is_large, splits
 from convexnovelty.errors import EmptySetError, InputError, RecompilationError, SolverError, UnboundedSetError
 from convexnovelty.facial import SAME, applied, faces, leaves, well_inside, with_margins
+from convexnovelty.round_position import THIN, congruences, depth, in_position, product
 from convexnovelty.validation import Array
 
 __all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
@@ -50,6 +52,8 @@ PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and
 SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin that a solver's point may be moved
 BESIDE = 1e-10  # share of a set's width up to which a coordinate of a point inside passes for zero
 EXACT = 1e-12  # violation of what is called a member without a solver's word
+UNSEEN = 1e-6  # share of a variance beside which a solver's point says nothing of it
+NOTHING = 1e-13  # what rounding leaves of a zero in a slack of size one
 DEPENDENT = 1e-6  # share of the largest singular value below which equations that faces added repeat others
 REACH, NARROW = (
     1e-2,
@@ -160,6 +164,10 @@ class Membership:
     ----------
     arrays : the compiled constraints.
     name : what an error message calls the set.
+    known : a vector that is expected to be a member, such as the centre; it shows how thin the set is where a solver's own
+        point has no digits for that.
+    thinnest : the least eigenvalue of that centre's correlations, zero where they are singular: what is next to singular round
+        another one is thin, and not flat.
     others : the set at other values of its numbers, by arrays that differ in their right-hand sides alone. What
         differs becomes a CVXPY parameter, which :meth:`move` sets.
 
@@ -169,12 +177,21 @@ class Membership:
     UnboundedSetError : the set holds a ray.
     """
 
-    def __init__(self, arrays: Arrays, name: str = "the set", others: Sequence[Arrays] = ()) -> None:
+    def __init__(
+        self,
+        arrays: Arrays,
+        name: str = "the set",
+        others: Sequence[Arrays] = (),
+        known: Array | None = None,
+        thinnest: float = 0.0,
+    ) -> None:
         self.size = arrays.columns.size
         self.name = name
+        #: Whether semidefinite slacks are thin along directions that are no coordinates.
+        self.thin, self._thinnest = False, thinnest
         self._arrays, self._raw, self.columns = arrays, arrays.program, arrays.columns
         raws = [self._raw, *(other.program for other in others)]
-        scaled, width, inside = self._posed()
+        scaled, frame, inside = self._posed(None if known is None else known / arrays.units)
         programs = [replace(scaled, b=self._entered(raw)) for raw in raws]
         held, self._points = [scaled], [inside]
         for program in programs[1:]:
@@ -194,12 +211,16 @@ class Membership:
         rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
         self._transform = sp.csr_array(sp.diags_array(rows) @ transform)
         self._shift = rows * (right - slack)
-        units = np.ones_like(width)
-        units[self.columns] = arrays.units
-        self._origin = units * (self._start + width * inside)
-        self._width = units * width * columns
+        units = np.ones(frame.shape[0])
+        units[arrays.columns] = arrays.units
+        self._origin = units * (self._start + frame @ inside)
+        whole = sp.csr_array(sp.diags_array(units) @ frame @ sp.diags_array(columns))
+        self._frame = sp.csr_array(whole[arrays.columns][:, self.columns])
         A = sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns))
-        self._program = ConicProgram(np.zeros(A.shape[1]), A, rows * slack, cones)
+        there = rows * slack
+        # An identity that was computed has entries beside its diagonal, which would count for data in all scales.
+        there = np.where(np.abs(there) > NOTHING, there, 0.0) if self.thin else there
+        self._program = ConicProgram(np.zeros(A.shape[1]), A, there, cones)
         right = [self._right(raw) for raw in raws]
         self._varying = np.flatnonzero(np.any([self._differ(b, right[0]) for b in right], axis=0))
         self.parameter = cp.Parameter(self._varying.size, value=right[0][self._varying]) if self._varying.size else None
@@ -228,35 +249,72 @@ class Membership:
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
-    def _posed(self) -> tuple[ConicProgram, Array, Array]:
-        """The program in scale, the scales of its columns, and a point inside of it.
+    def _posed(self, known: Array | None) -> tuple[ConicProgram, sp.csr_array, Array]:
+        """The program in scale, what takes its coordinates to those that came in, and a point inside of it.
 
         Scales that suit the centre need not suit the set: a ball of radius 1 around a matrix of size 1e8 is one. The
         program is scaled again around the first point inside, where that makes a difference.
         """
         first, scale = self._raw.equilibrated()
-        inside = self._inside(first)
-        inside = _further_in(first, inside, self._furthest(first))
+        frame = sp.csr_array(sp.diags_array(scale.columns))
+        inside = self._first_point(first, None if known is None else known / scale.columns[self.columns])
         self._start = np.zeros_like(inside)
-        self._steps: tuple[Array, Boost | None, Array] = (scale.rows, None, np.ones_like(scale.rows))
+        self._steps: list[Callable[[Any], Any]] = [partial(_scaled_rows, scale.rows)]
         slack = first.cones.projected(first.b - first.A @ inside)
         boost = Boost.to_axes(slack, first.cones, BOOST, 1 / ROUNDING)
-        turned = sp.csr_array(boost(first.A))
-        rows, columns = interior_scales(turned, boost(slack), first.cones, ROUNDING)
-        if boost.trivial and max(_range(rows), _range(columns)) < RESCALE:
-            return first, scale.columns, inside
-        self._start, self._steps = scale.columns * inside, (scale.rows, boost, rows)
+        steps: list[Callable[[Any], Any]] = [boost]
+        if self.thin:
+            steps.append(congruences(slack, first.cones).__matmul__)
+        turned = first.A
+        for step in steps:
+            turned, slack = sp.csr_array(step(turned)), step(slack)
+        rows, columns = interior_scales(turned, slack, first.cones, ROUNDING)
+        if boost.trivial and not self.thin and max(_range(rows), _range(columns)) < RESCALE:
+            return first, frame, inside
+        self._start, self._steps = scale.columns * inside, [*self._steps, *steps, partial(_scaled_rows, rows)]
         A = sp.csr_array(sp.diags_array(rows) @ turned @ sp.diags_array(columns))
-        second = ConicProgram(np.zeros(A.shape[1]), A, self._entered(self._raw), first.cones)
+        frame = sp.csr_array(frame @ sp.diags_array(columns))
+        cones = first.cones
+        if self.thin:
+            found = in_position(A, cones, self.columns)
+            self._steps.append(found.rows.__matmul__)
+            A, frame, cones, self.columns = found.A, product(frame, found.frame), found.cones, found.columns
+        second = ConicProgram(np.zeros(A.shape[1]), A, self._entered(self._raw), cones)
         origin = np.zeros(A.shape[1])
-        known = _holds(second, origin) and well_inside(second, origin)
-        return second, columns * scale.columns, origin if known else self._inside(second)
+        held = _holds(second, origin) and well_inside(second, origin)
+        return second, frame, origin if held else self._inside(second)
+
+    def _first_point(self, program: ConicProgram, known: Array | None) -> Array:
+        """A point inside, as far from the walls as a solver's and a known member's show; notes whether the set is thin."""
+        member = None if known is None else _completed(program, self.columns, known)
+        try:
+            inside = self._inside(program)
+        except (EmptySetError, SolverError):
+            # What is a member by our own arithmetic shows that a set too thin for a solver holds something.
+            if member is None or not _holds(program, member, EXACT):
+                raise
+            inside = member
+        inside = _further_in(program, inside, self._furthest(program))
+        if member is None or depth(program, inside) >= THIN:
+            return inside
+        deepest = max((inside, (inside + member) / 2, member), key=partial(depth, program))
+        # Round a singular centre one could not tell a thin cone from a flat one.
+        self.thin = self._thinnest > 0 and depth(program, deepest) > 0
+        if not self.thin and 0 < self._thinnest < UNSEEN:
+            raise SolverError(
+                f"{self.name}: along some direction the centre's variance is {self._thinnest:.0e} of what its columns have, and no "
+                "member could be found that varies there; give points or moments in coordinates in which variances are "
+                "comparable (whitened ones, say)",
+                "thin",
+            )
+        return deepest if self.thin else inside
 
     def _entered(self, raw: ConicProgram) -> Array:
         """The right-hand side in scale, with coordinates that begin at the start."""
-        first, boost, then = self._steps
-        right = first * (raw.b - raw.A @ self._start)
-        return np.asarray(then * (right if boost is None else boost(right)))
+        right = raw.b - raw.A @ self._start
+        for step in self._steps:
+            right = step(right)
+        return np.asarray(right)
 
     def _inside(self, program: ConicProgram, name: str = "") -> Array:
         """A point inside the set, or the proof that there is none."""
@@ -342,27 +400,34 @@ class Membership:
     @property
     def centre(self) -> Array:
         """A point in or near the set."""
-        return np.asarray(self._origin[self.columns])
+        return np.asarray(self._origin[self._arrays.columns])
 
     @property
     def widths(self) -> Array:
         """The size of each coordinate over the set, as the scaling found it."""
-        return np.asarray(self._width[self.columns])
+        return np.asarray(scipy.sparse.linalg.norm(self._frame, axis=1))
 
     def support(
-        self, w: Any, unit: float | None = None, reach: float | None = None, *, unseen: bool = True
+        self,
+        w: Any,
+        unit: float | None = None,
+        reach: float | None = None,
+        *,
+        unseen: bool = True,
+        through: sp.csr_array | None = None,
     ) -> Counterpart:
         r"""The counterpart of :math:`\sup_{v\in U} w'v` divided by ``unit``, by conic duality.
 
-        ``w`` is any affine expression; ``unit`` is the expected size of the supremum, that of the set by default (then
-        the value is multiplied back). ``reach`` is the expected size of what the supremum has beyond the centre, which
-        makes the multipliers of size one: where a set is small beside its centre they would drown in its unit. ``unseen``
-        is whether ``w`` may have any part that no member sees, which costs the program its sparsity.
+        ``w`` is any affine expression, of what ``through`` is multiplied by where that is given; ``unit`` is the expected
+        size of the supremum, that of the set by default (then the value is multiplied back). ``reach`` is the expected size of
+        what the supremum has beyond the centre, which makes the multipliers of size one: where a set is small beside its
+        centre they would drown in its unit. ``unseen`` is whether ``w`` may have any part that no member sees, which costs
+        the program its sparsity.
         """
         program = self._program
         if unit is None:
             unit = max(float(np.max(self.widths)), float(np.max(np.abs(self.centre)))) or 1.0
-            made = self.support(w, unit, reach, unseen=unseen)
+            made = self.support(w, unit, reach, unseen=unseen, through=through)
             return Counterpart(unit * made.value, made.constraints)
         reach = (float(np.max(self.widths)) if reach is None else reach) or unit
         # Halfway between the two: along some directions a small set is all that there is.
@@ -375,7 +440,8 @@ class Membership:
         beyond = fixed @ z
         if self.parameter is not None:
             beyond = beyond + self.parameter @ z[self._varying]
-        weights = cp.multiply(self.widths / reach, w)
+        seen = sp.csr_array(self._frame.T)
+        weights = sp.csr_array((seen if through is None else product(seen, through)) / reach) @ w
         along = self._along() if unseen else None
         if along is not None:
             # N'(A'z - w) = 0 in place of A'z = w: the multipliers of the equations are gone, which cost nothing.
@@ -386,7 +452,8 @@ class Membership:
             constraints = [pull[self.columns] @ z == weights]
             if inner.size:
                 constraints.append(pull[inner] @ z == 0)
-        value = (self.centre / unit) @ w + (beyond if reach == unit else (reach / unit) * beyond)
+        middle = self.centre / unit if through is None else (self.centre / unit) @ through
+        value = middle @ w + (beyond if reach == unit else (reach / unit) * beyond)
         return Counterpart(convex(value), constraints + program.cones.constraints(z, dual=True))
 
     def _along(self) -> tuple[Array, Array] | None:
@@ -420,7 +487,7 @@ class Membership:
         slack = share * program.b - program.A @ x
         # What a solver leaves of a centre at zero would pass for the size of a coordinate in what it becomes a part of.
         centre = np.where(np.abs(self.centre) <= BESIDE * self.widths, 0.0, self.centre)
-        v = share * centre + cp.multiply(self.widths, x[self.columns])
+        v = share * centre + self._frame @ x[self.columns]
         return v, program.cones.constraints(slack)
 
     def maximise(
@@ -431,15 +498,15 @@ class Membership:
         The primal program is solved, so that the value is reached by a member and owes nothing to :meth:`support`.
         Without ``settle`` the point is the solver's own, a member up to its tolerance.
         """
-        width = self._width[self.columns]
         program = self._program
         cost = np.zeros(program.c.size)
-        cost[self.columns] = -width * w
+        cost[self.columns] = -(self._frame.T @ w)
         scale = float(np.linalg.norm(cost)) or 1.0
         if root is not None and kappa > 0:
-            deviation = float(np.sqrt(max(float(root @ self.centre), float(np.linalg.norm(width * root))))) or 1.0
+            across = self._frame.T @ root
+            deviation = float(np.sqrt(max(float(root @ self.centre), float(np.linalg.norm(across))))) or 1.0
             scale = scale if np.any(cost) else kappa * deviation
-            slope, constant = width * root / deviation**2, float(root @ self.centre) / deviation**2
+            slope, constant = across / deviation**2, float(root @ self.centre) / deviation**2
             program, cost = _with_root(program, self.columns, cost / scale, slope, constant)
             cost[-1] = -kappa * deviation / scale
         else:
@@ -458,12 +525,12 @@ class Membership:
             found = best[: self._program.c.size]
 
             def value(x: Array) -> float:
-                v = self.centre + width * x[self.columns]
+                v = self._member(x)
                 more = kappa * float(np.sqrt(max(float(root @ v), 0.0))) if root is not None and kappa > 0 else 0.0
                 return float(w @ v) + more
 
             if not settle:
-                return value(found), self.centre + width * found[self.columns]
+                return value(found), self._member(found)
             settled = self._settled(found)
             # Where members are far from the solver's point its value is the better one. Where they are near, what the
             # point has more is the root of a variance that a solver takes for zero.
@@ -472,8 +539,11 @@ class Membership:
             )
             alike = value(found) - value(settled) <= PRECISE * max(scale, abs(value(found)))
             kept = settled if near or alike else found
-            return value(kept), self.centre + width * kept[self.columns]
+            return value(kept), self._member(kept)
         raise SolverError(f"{self.name}: the worst member could not be found ({', '.join(statuses)})", statuses[-1])
+
+    def _member(self, x: Array) -> Array:
+        return np.asarray(self.centre + self._frame @ x[self.columns])
 
     def _settled(self, x: Array) -> Array:
         """A solver's point moved by the little that makes it a member: onto the equations, then towards the origin.
@@ -499,7 +569,7 @@ class Membership:
     def distance(self, v: Array) -> float:
         """How far ``v`` is from the set, in units of the set's own coordinates (their size is about one)."""
         program = self._program
-        target = (v - self.centre) / self._width[self.columns]
+        target = scipy.sparse.linalg.spsolve(sp.csc_array(self._frame), v - self.centre)
         size, width = self.size, program.c.size
         pick = sp.csr_array((np.ones(size), (np.arange(size), self.columns)), shape=(size, width))
         block = sp.block_array([[sp.csr_array((1, width)), sp.csr_array([[-1.0]])], [pick, None]], format="csr")
@@ -509,7 +579,7 @@ class Membership:
         cost[-1] = 1.0
         # Where the distance is zero its kink can stop the solver; the squared distance has none, and fewer digits.
         squared = replace(program, c=-np.asarray(pick.T @ target), P=sp.csr_array(pick.T @ pick))
-        nearest = self._apart(self._completed(target), target)
+        nearest = self._apart(_completed(program, self.columns, target), target)
         if nearest > CERTIFICATE:
             nearest = min(nearest, self._apart(self._shrunk(target), target))
         if nearest <= CERTIFICATE:
@@ -522,18 +592,6 @@ class Membership:
             if nearest <= CERTIFICATE or solution.status == "Solved":
                 return nearest
         return nearest if np.isfinite(nearest) else float("nan")
-
-    def _completed(self, target: Array) -> Array:
-        """A point whose columns are ``target``, with what the equations alone say of its further variables."""
-        x = np.zeros(self._program.c.size)
-        x[self.columns] = target
-        cones = self._program.cones
-        inner = np.setdiff1d(np.arange(x.size), self.columns)
-        if cones.zero and inner.size:
-            equations = self._program.A[: cones.zero]
-            left = self._program.b[: cones.zero] - equations @ x
-            x[inner] = scipy.sparse.linalg.lsqr(equations[:, inner], left, atol=1e-15, btol=1e-15)[0]
-        return x
 
     def _shrunk(self, target: Array) -> Array:
         """The last point of the set on the way from the origin to ``target``, as a solver finds it by the gauge.
@@ -672,6 +730,18 @@ def _reaches_of(program: ConicProgram) -> Array:
     return np.asarray(columns)
 
 
+def _completed(program: ConicProgram, columns: NDArray[np.intp], target: Array) -> Array:
+    """A point whose own columns are ``target``, with what the equations alone say of its further variables."""
+    x = np.zeros(program.c.size)
+    x[columns] = target
+    zero, inner = program.cones.zero, np.setdiff1d(np.arange(x.size), columns)
+    if zero and inner.size:
+        equations = program.A[:zero]
+        left = program.b[:zero] - equations @ x
+        x[inner] = scipy.sparse.linalg.lsqr(equations[:, inner], left, atol=1e-15, btol=1e-15)[0]
+    return x
+
+
 def _holds(program: ConicProgram, x: Array, violation: float = INSIDE) -> bool:
     """Whether a point satisfies the constraints, in a program that was scaled to size one."""
     return float(np.linalg.norm(program.cones.violations(program.b - program.A @ x))) <= violation
@@ -792,6 +862,10 @@ def _in_rows(program: ConicProgram) -> ConicProgram:
         if block.kind not in ("zero", "nonnegative"):
             sizes[block.rows] = sizes[block.rows].max()
     return replace(program, A=sp.csr_array(sp.diags_array(1.0 / np.where(sizes > 0, sizes, 1.0)) @ program.A))
+
+
+def _scaled_rows(scales: Array, values: Array) -> Array:
+    return np.asarray(scales * values)
 
 
 def _range(scales: Array) -> float:

@@ -39,8 +39,6 @@ __all__ = ["derived_deviation", "derived_loss", "derived_support", "membership_o
 ENROLS_NOTHING = "what is derived from every set's membership"
 
 POINT = 1e-3  # size, as a share of the centre's, that a solver may leave of a set that is a point
-THIN = 1e-13  # share of a correlation matrix above which a variance is more than rounding
-INSIDE = 1e-6  # distance up to which a centre counts as a member
 NO_SIZE = 1e-7  # size up to which nothing is left that a worst case would show
 
 
@@ -90,8 +88,9 @@ def _made(uncertainty: UncertaintySet) -> Membership:
         center = _flat_center(uncertainty)
         arrays = Arrays.compiled(lambda v: [v == center], arrays.columns.size, repr(uncertainty), arrays.units)
         return Membership(arrays, repr(uncertainty))
+    center, thinnest = _flat_center(uncertainty), _thinnest(uncertainty)
     if uncertainty._tuner is None:
-        return Membership(arrays, repr(uncertainty))
+        return Membership(arrays, repr(uncertainty), known=center, thinnest=thinnest)
     names: list[str] = []
     others: list[Arrays] = []
     for name in uncertainty.numbers():
@@ -104,7 +103,7 @@ def _made(uncertainty: UncertaintySet) -> Membership:
             others += elsewhere
         else:
             uncertainty.fix(name)
-    made = Membership(arrays, repr(uncertainty), others)
+    made = Membership(arrays, repr(uncertainty), others, center, thinnest)
     for name in names:
         uncertainty.watch(name, lambda changed: _follow(made, changed))
     return made
@@ -166,6 +165,16 @@ def _flat_center(uncertainty: Any) -> Array:
     return np.asarray(uncertainty.center, dtype=float)
 
 
+def _thinnest(uncertainty: Any) -> float:
+    """The least eigenvalue of the correlations at the centre; zero where the factor says that they are singular."""
+    if not isinstance(uncertainty, (CovarianceSet, MomentSet)):
+        return 0.0
+    factor = np.asarray(uncertainty.factor)
+    if factor.shape[0] < factor.shape[1]:
+        return 0.0
+    return float(np.linalg.svd(factor / np.linalg.norm(factor, axis=0), compute_uv=False)[-1]) ** 2
+
+
 def _units(uncertainty: Any) -> Array:
     """A size for each entry of that vector, by what the centre is like: squares of lengths for covariances.
 
@@ -207,9 +216,10 @@ def derived_deviation(uncertainty: CovarianceSet | MomentSet, a: Any) -> Counter
     r""":math:`\sup\sqrt{a'Sa} = \min t` with :math:`\sigma(0, M) \le t` and :math:`(M, a; a', t) \succeq 0`."""
     a = as_expression(a)
     lift = _Lift(uncertainty, a)
-    w = cp.hstack([np.zeros(a.size), lift.weights]) if isinstance(uncertainty, MomentSet) else lift.weights
+    first = a.size if isinstance(uncertainty, MomentSet) else 0
+    through = sp.csr_array(sp.vstack([sp.csr_array((first, lift.weights.shape[1])), lift.weights]))
     # With t = unit * level and M = lifted / unit every quantity of the lift is of the size of a.
-    bound = lift.membership.support(w, lift.unit**2, lift.reach, unseen=lift.unseen)
+    bound = lift.membership.support(lift.entries, lift.unit**2, lift.reach, unseen=lift.unseen, through=through)
     value = lift.unit * convex(lift.level) + lift.rest
     return Counterpart(value, [*lift.constraints, bound.value <= lift.level, *bound.constraints])
 
@@ -218,9 +228,10 @@ def derived_loss(uncertainty: MomentSet, a: Any, kappa: Any) -> Counterpart:
     r""":math:`\sup m'a + \kappa\sqrt{a'Sa}` from the membership, by the lift at the head of this module."""
     a = as_expression(a)
     lift = _Lift(uncertainty, a)
-    weights = (0.5 / lift.unit * kappa) * lift.weights
+    w = cp.hstack([a, (0.5 / lift.unit * kappa) * lift.entries])
+    through = sp.csr_array(sp.block_diag([sp.eye_array(a.size), lift.weights], format="csr"))
     # Means and covariances reach differently far: the unit is what both are measured in.
-    bound = lift.membership.support(cp.hstack([a, weights]), lift.unit, lift.unit, unseen=lift.unseen)
+    bound = lift.membership.support(w, lift.unit, lift.unit, unseen=lift.unseen, through=through)
     value = lift.unit * bound.value + kappa * (0.5 * lift.unit * convex(lift.level) + lift.rest)
     return Counterpart(value, [*lift.constraints, *bound.constraints])
 
@@ -238,7 +249,8 @@ class _Lift:
         self.unit = face.unit
         self.reach = float(np.max(self.membership.widths[-(a.size * (a.size + 1) // 2) :]))
         self.level = whole[order, order]
-        self.weights = sp.csr_array(svec_map(a.size).T @ sp.kron(up, up)) @ cp.vec(whole[:order, :order], order="F")
+        self.weights = sp.csr_array(svec_map(a.size).T @ sp.kron(up, up))
+        self.entries = cp.vec(whole[:order, :order], order="F")
         self.constraints = [whole[:order, order] == face.down @ a]
         self.unseen = bool(face.rest.size) or np.asarray(uncertainty.factor).shape[0] < a.size
         self.rest = face.slack * cp.norm(face.rest @ a) if face.rest.size else 0.0
@@ -246,7 +258,7 @@ class _Lift:
 
 def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -> Face:
     face = Face.of([membership], dimension)
-    _refuse_thin(uncertainty, membership, face)
+    _refuse_thin(uncertainty, face)
     if face.rest.size and uncertainty._tuner is not None:
         # At a radius of zero, say, a set has null directions that it has at no other radius.
         elsewhere = [other for name in uncertainty.numbers() for other in _elsewhere(uncertainty, name)]
@@ -256,22 +268,23 @@ def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -
     return face
 
 
-def _refuse_thin(uncertainty: Any, membership: Membership, face: Face) -> None:
-    """Raise SolverError where a direction that the face leaves out is one in which the centre, a member, does vary.
+def _refuse_thin(uncertainty: Any, face: Face) -> None:
+    """Raise SolverError where a direction that the face leaves out is one in which the centre does vary.
 
     Its variance lies below what a solver tells from none, and above what rounding is: the bound on what it adds to a
     deviation would be taken for the deviation.
     """
-    if not face.rest.size:
+    factor = np.asarray(uncertainty.factor)
+    # By count: null directions that were read off a solver's points are tilted by more than a variance shows.
+    if len(face.probe) <= factor.shape[1] - factor.shape[0]:
         return
-    left = float(np.linalg.norm(np.asarray(uncertainty.factor) @ face.probe.T, 2)) ** 2
-    if left > THIN and not membership.distance(_flat_center(uncertainty)) > INSIDE:
-        raise SolverError(
-            f"{uncertainty!r}: along some direction the centre's variance is {left:.0e} of what its columns have, too little "
-            "for a set that is met by its membership alone; give points or moments in coordinates in which variances are "
-            "comparable (whitened ones, say), or leave that direction out",
-            "thin",
-        )
+    left = float(np.linalg.norm(factor @ face.probe.T, 2)) ** 2
+    raise SolverError(
+        f"{uncertainty!r}: along some direction the centre's variance is {left:.0e} of what its columns have, too little for a "
+        "set that is met by its membership alone; give points or moments in coordinates in which variances are comparable "
+        "(whitened ones, say), or leave that direction out",
+        "thin",
+    )
 
 
 def _unless_empty(uncertainty: UncertaintySet) -> Membership | None:

@@ -17,6 +17,8 @@ __all__ = ["Face"]
 ENROLS_NOTHING = "a tool of the derived counterparts"
 
 NULL = 1e-9  # share of the largest eigenvalue of a correlation matrix below which a direction may be a null direction
+# The same where the set was met in coordinates in which it is round, so that rounding alone hides variances.
+KNOWN = 4e-12
 # The same where a solver's points tell the null directions: the square of the angle by which they are off passes for
 # variance in one member, and for less than none in another, where a lift has no minimum.
 TILTED = 1e-7
@@ -52,7 +54,8 @@ class Face:
         member = sum(smat(each.centre[-triangle:], dimension) for each in memberships) / len(memberships)
         width = max(float(np.max(each.widths[-triangle:])) for each in memberships)
         unit = float(np.sqrt(max(float(np.max(np.diag(member))), 0.0) or width)) or 1.0
-        null = TILTED if any(each.tilted for each in memberships) else NULL
+        tilted, thin = any(each.tilted for each in memberships), all(each.thin for each in memberships)
+        null = TILTED if tilted else KNOWN if thin else NULL
         spread = np.maximum(np.sqrt(np.maximum(np.diag(member), 0.0)), FLOOR * unit)
         correlation = member / np.outer(spread, spread)
         for _ in range(dimension + 1):
@@ -70,10 +73,10 @@ class Face:
         # The rotation gives solvers digits along short axes. Its dense matrices cost more than all else in a large
         # lift, which does without where no direction is nearly a null direction.
         sparse = dimension > WIDE and values[0] > LEVEL * values[-1]
-        axes = np.eye(dimension) if sparse else vectors[:, seen]
+        axes, size = (np.eye(dimension), np.ones(dimension)) if sparse else (vectors[:, seen], np.sqrt(values[seen]))
         return cls(
-            down=(axes * scale[:, None]).T,
-            up=axes / scale[:, None],
+            down=(axes * scale[:, None]).T * size[:, None],
+            up=axes / scale[:, None] / size,
             rest=(vectors[:, ~seen] * spread[:, None]).T,
             probe=probe,
             slack=float(np.sqrt(slack)) if slack > UNSEEN else 0.0,

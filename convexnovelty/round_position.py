@@ -1,0 +1,190 @@
+r"""Coordinates in which a set is round: linear maps of rows and columns that bring a program around a point inside to size one.
+
+Scaling rows and columns one by one, which is all that equilibration does, cannot help where a set is thin along
+directions that are not the coordinates', as every set is that is written in the metric of an ill-conditioned
+covariance: beside a variance of one a solver's tolerance passes for a variance of 1e-8. Two more maps leave the set what
+it is. A semidefinite cone is its own image under a congruence, so that the slack of the point inside becomes the
+identity. And the set's own variables may be turned, so that the ellipsoid of :math:`\|A v\| \le 1`, which lies within
+the set once the slacks are identities (Dikin's), becomes a ball.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from convexnovelty.cones import Block, Cones, smat, svec_map
+from convexnovelty.conic import ConicProgram
+from convexnovelty.validation import Array
+
+__all__ = ["THIN", "Position", "congruence", "congruences", "depth", "in_position", "product"]
+
+THIN = 1e-2  # share of the largest eigenvalue of a slack below which the smallest one asks for a congruence
+CANCELLED = 1e-15  # share of its terms up to which a sum may be rounding
+NOTHING = 1e-13  # size below which an entry is rounding where slacks and reaches are ones
+STATED = 1e-12  # what is left of an equation that holds, in a program in scale
+ROUNDING = 1e-14  # share of the largest eigenvalue that is rounding
+DEPENDENT = 1e-10  # share of the largest singular value below which equations do not determine a direction
+FLAT = 1e-10  # share of the largest reach across the set's own variables that none of the cones sees
+WIDEST = 400  # variables up to which a turn is worth its dense columns
+
+
+def congruence(Q: Array) -> sp.csr_array:
+    r"""The matrix of :math:`\mathrm{svec}(X) \mapsto \mathrm{svec}(Q'XQ)`."""
+    factor = sp.csr_array(Q.T)
+    return sp.csr_array(svec_map(Q.shape[1]).T @ sp.kron(factor, factor) @ svec_map(Q.shape[0]))
+
+
+def product(*factors: sp.csr_array) -> sp.csr_array:
+    """A product of matrices without what rounding leaves of terms that cancel: as entries they would count for data."""
+    whole, terms = factors[-1], abs(factors[-1])
+    for factor in reversed(factors[:-1]):
+        whole, terms = factor @ whole, abs(factor) @ terms
+    kept = sp.coo_array(whole)
+    limit = sp.csr_array(terms)[kept.coords]
+    told = np.abs(kept.data) > CANCELLED * np.asarray(limit).ravel()
+    return sp.csr_array((kept.data[told], (kept.coords[0][told], kept.coords[1][told])), shape=kept.shape)
+
+
+def depth(program: ConicProgram, x: Array) -> float:
+    """The least eigenvalue of the semidefinite slacks of a point, each brought to ones on its diagonal; zero where it is no
+    more than rounding, and outside of the set."""
+    slack = program.b - program.A @ x
+    outside = program.cones.violations(slack)
+    if outside[program.cones.zero :].any() or np.abs(outside).max(initial=0.0) > STATED:
+        return 0.0
+    return min((_thinnest(slack, block) for block in program.blocks if block.kind == "semidefinite"), default=np.inf)
+
+
+def _thinnest(slack: Array, block: Block) -> float:
+    """The least eigenvalue of a slack of ones on its diagonal; nothing for rounding."""
+    whole = smat(slack[block.rows], block.parameter)
+    size = np.sqrt(np.maximum(whole.diagonal(), 0.0))
+    if not (size > 0).all():
+        return 0.0
+    values = np.linalg.eigvalsh(whole / np.outer(size, size))
+    return float(values[0]) if values[0] > ROUNDING * values[-1] else 0.0
+
+
+def congruences(slack: Array, cones: Cones) -> sp.csr_array:
+    """The map of rows that makes thin slacks of semidefinite cones the identity."""
+    parts = []
+    for block in cones.blocks():
+        rows = block.rows.stop - block.rows.start
+        if block.kind == "semidefinite" and 0 < _thinnest(slack, block) < THIN:
+            whole = smat(slack[block.rows], block.parameter)
+            # In rows of size one first: the eigenvectors of a matrix know its small entries to rounding of the large ones.
+            size = np.sqrt(whole.diagonal())
+            values, vectors = np.linalg.eigh(whole / np.outer(size, size))
+            parts.append(congruence(vectors / np.sqrt(values) / size[:, None]))
+        else:
+            parts.append(sp.csr_array(sp.eye_array(rows, format="csr")))
+    return sp.csr_array(sp.block_diag(parts, format="csr"))
+
+
+@dataclass(frozen=True)
+class Position:
+    """A program in round position: ``rows`` combines the rows that were given, ``frame`` takes the new coordinates to the
+    old ones, and ``columns`` are the set's own among the new."""
+
+    rows: sp.csr_array
+    frame: sp.csr_array
+    A: sp.csr_array
+    cones: Cones
+    columns: NDArray[np.intp]
+
+
+def in_position(A: sp.csr_array, cones: Cones, columns: NDArray[np.intp]) -> Position:
+    """The program of a set whose slacks are of size one, in coordinates in which it is round, its own among themselves."""
+    rows, frame = sp.eye_array(A.shape[0], format="csr"), sp.eye_array(A.shape[1], format="csr")
+    found = Position(sp.csr_array(rows), sp.csr_array(frame), A, cones, columns)
+    if A.shape[1] > WIDEST:
+        return found
+    less = _eliminated(found)
+    around = _turn(less)
+    if around is None:
+        return less
+    even = _even_equations(product(less.A, around), less.cones)
+    # Slacks and reaches are ones here, so that an entry next to nothing is what rounding has left.
+    turned = product(even, less.A, around)
+    turned = sp.csr_array(turned.multiply(abs(turned) > NOTHING))
+    return Position(sp.csr_array(even @ less.rows), product(less.frame, around), turned, less.cones, less.columns)
+
+
+def _eliminated(found: Position) -> Position:
+    """The program whose equations have been solved for the columns that are not the set's own, which then come last.
+
+    An equation that ties a thin matrix to another one knows small variances to rounding of the large ones, and so do the
+    two until one of them is gone.
+    """
+    A, columns, zero = found.A, found.columns, found.cones.zero
+    inner = np.setdiff1d(np.arange(A.shape[1]), columns)
+    stated, rest = A[:zero], A[zero:]
+    if not inner.size or not stated[:, inner].nnz:
+        return found
+    left, sizes, right = np.linalg.svd(stated[:, inner].toarray(), full_matrices=True)
+    rank = int(np.sum(sizes > DEPENDENT * sizes[0]))
+    solved = sp.csr_array((right[:rank].T / sizes[:rank]) @ left[:, :rank].T)
+    others = sp.eye_array(rest.shape[0], format="csr")
+    stays = sp.csr_array((zero - rank, rest.shape[0]))
+    rows = sp.block_array([[sp.csr_array(left[:, rank:].T), stays], [-(rest[:, inner] @ solved), others]])
+    own, free = columns.size, inner.size - rank
+    frame = np.zeros((A.shape[1], own + free))
+    frame[columns, np.arange(own)] = 1.0
+    frame[inner, :own] = -(solved @ stated[:, columns]).toarray()
+    frame[inner, own:] = right[rank:].T
+    combined, turned = sp.csr_array(rows), sp.csr_array(frame)
+    less = replace(found.cones, zero=zero - rank)
+    return Position(combined, turned, product(combined, A, turned), less, np.arange(own))
+
+
+def _turn(found: Position) -> sp.csr_array | None:
+    """New coordinates in which the cones see all directions alike; those of the set's own columns stay among themselves.
+
+    The other columns are first moved along with these, to where the cones see the least of both. None where no direction is
+    thin.
+    """
+    size, columns = found.A.shape[1], found.columns
+    inner = np.setdiff1d(np.arange(size), columns)
+    seen = found.A[found.cones.zero :].toarray()
+    along, sides = seen[:, columns], seen[:, inner]
+    follows = -np.linalg.lstsq(sides, along, rcond=DEPENDENT)[0]
+    turned = [_round(along + sides @ follows), _round(sides)]
+    if all(thin is None for thin in turned):
+        return None
+    own, free = (
+        np.eye(part.size) if thin is None else thin for part, thin in zip((columns, inner), turned, strict=True)
+    )
+    whole = np.zeros((size, size))
+    whole[np.ix_(columns, columns)] = own
+    whole[np.ix_(inner, columns)] = follows @ own
+    whole[np.ix_(inner, inner)] = free
+    return sp.csr_array(whole)
+
+
+def _round(seen: Array) -> Array | None:
+    """Coordinates in which the columns of a matrix are orthonormal, those apart that are next to nothing; None if they nearly are."""
+    if not seen.size:
+        return None
+    reach = np.linalg.norm(seen, axis=0)
+    scale = np.where(reach > 0, reach, 1.0)
+    _, sizes, axes = np.linalg.svd(seen / scale, full_matrices=True)
+    sizes = np.concatenate([sizes, np.zeros(reach.size - sizes.size)])
+    told = sizes > FLAT * float(sizes[0])
+    if not told.any() or float(sizes[told].min()) > THIN * float(sizes[0]):
+        return None
+    return np.asarray((axes.T / np.where(told, sizes, 1.0)) / scale[:, None])
+
+
+def _even_equations(A: sp.csr_array, cones: Cones) -> sp.csr_array:
+    """The map of rows that makes equations orthonormal ones, as far as they are independent."""
+    others = sp.eye_array(A.shape[0] - cones.zero, format="csr")
+    if not cones.zero:
+        return sp.csr_array(others)
+    left, sizes, _ = np.linalg.svd(A[: cones.zero].toarray(), full_matrices=True)
+    sizes = np.concatenate([sizes, np.zeros(cones.zero - sizes.size)])
+    told = sizes > ROUNDING * max(float(sizes[0]), 1e-300)
+    return sp.csr_array(sp.block_diag([left.T / np.where(told, sizes, 1.0)[:, None], others], format="csr"))
