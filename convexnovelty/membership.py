@@ -32,7 +32,7 @@ from convexnovelty.conic import Boost, ConicProgram, ConicSolution, interior_sca
 from convexnovelty.direct import attempts, by_splitting, is_large, splits
 from convexnovelty.errors import EmptySetError, InputError, RecompilationError, SolverError, UnboundedSetError
 from convexnovelty.facial import SAME, applied, faces, leaves, well_inside, with_margins
-from convexnovelty.round_position import THIN, congruences, depth, in_position, product
+from convexnovelty.round_position import THIN, congruences, depth, in_position, is_crooked, product, thinnest_slack
 from convexnovelty.validation import Array
 
 __all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
@@ -52,6 +52,7 @@ PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and
 SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin that a solver's point may be moved
 BESIDE = 1e-10  # share of a set's width up to which a coordinate of a point inside passes for zero
 EXACT = 1e-12  # violation of what is called a member without a solver's word
+SEEN = 1e-7  # share of a slack's largest eigenvalue below which a smallest one that is left says nothing
 UNSEEN = 1e-6  # share of a variance beside which a solver's point says nothing of it
 NOTHING = 1e-13  # what rounding leaves of a zero in a slack of size one
 DEPENDENT = 1e-6  # share of the largest singular value below which equations that faces added repeat others
@@ -188,7 +189,7 @@ class Membership:
         self.size = arrays.columns.size
         self.name = name
         #: Whether semidefinite slacks are thin along directions that are no coordinates.
-        self.thin, self._thinnest = False, thinnest
+        self.thin, self._hidden, self._thinnest = False, False, thinnest
         self._arrays, self._raw, self.columns = arrays, arrays.program, arrays.columns
         raws = [self._raw, *(other.program for other in others)]
         scaled, frame, inside = self._posed(None if known is None else known / arrays.units)
@@ -219,11 +220,22 @@ class Membership:
         A = sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns))
         there = rows * slack
         # An identity that was computed has entries beside its diagonal, which would count for data in all scales.
-        there = np.where(np.abs(there) > NOTHING, there, 0.0) if self.thin else there
+        there = np.where(np.abs(there) > NOTHING, there, 0.0)
         self._program = ConicProgram(np.zeros(A.shape[1]), A, there, cones)
+        self._hidden |= self._thinnest > 0 and thinnest_slack(there, cones) < SEEN
         right = [self._right(raw) for raw in raws]
         self._varying = np.flatnonzero(np.any([self._differ(b, right[0]) for b in right], axis=0))
         self.parameter = cp.Parameter(self._varying.size, value=right[0][self._varying]) if self._varying.size else None
+
+    def _require_seen(self) -> None:
+        """Raise SolverError where members vary along a direction by less than can be told, which counts in a worst case."""
+        if not self._hidden:
+            return
+        raise SolverError(
+            f"{self.name}: members vary so little along some direction that no solver's point shows by how much; give points, "
+            "moments and matrices in coordinates in which variances are comparable (whitened ones, say)",
+            "thin",
+        )
 
     def _reduction(self) -> tuple[sp.csr_array, Cones]:
         """The rows and cones in which the set has an inside, shown to be of the same extent.
@@ -269,13 +281,14 @@ class Membership:
         for step in steps:
             turned, slack = sp.csr_array(step(turned)), step(slack)
         rows, columns = interior_scales(turned, slack, first.cones, ROUNDING)
-        if boost.trivial and not self.thin and max(_range(rows), _range(columns)) < RESCALE:
+        A = sp.csr_array(sp.diags_array(rows) @ turned @ sp.diags_array(columns))
+        turns = self.thin or (self._thinnest > 0 and is_crooked(A))
+        if boost.trivial and not turns and max(_range(rows), _range(columns)) < RESCALE:
             return first, frame, inside
         self._start, self._steps = scale.columns * inside, [*self._steps, *steps, partial(_scaled_rows, rows)]
-        A = sp.csr_array(sp.diags_array(rows) @ turned @ sp.diags_array(columns))
         frame = sp.csr_array(frame @ sp.diags_array(columns))
         cones = first.cones
-        if self.thin:
+        if turns:
             found = in_position(A, cones, self.columns)
             self._steps.append(found.rows.__matmul__)
             A, frame, cones, self.columns = found.A, product(frame, found.frame), found.cones, found.columns
@@ -297,16 +310,12 @@ class Membership:
         inside = _further_in(program, inside, self._furthest(program))
         if member is None or depth(program, inside) >= THIN:
             return inside
+        # What a solver leaves of an equation would move a thin set by a share of itself.
+        inside, member = (_onto_equations(program, point) for point in (inside, member))
         deepest = max((inside, (inside + member) / 2, member), key=partial(depth, program))
         # Round a singular centre one could not tell a thin cone from a flat one.
         self.thin = self._thinnest > 0 and depth(program, deepest) > 0
-        if not self.thin and 0 < self._thinnest < UNSEEN:
-            raise SolverError(
-                f"{self.name}: along some direction the centre's variance is {self._thinnest:.0e} of what its columns have, and no "
-                "member could be found that varies there; give points or moments in coordinates in which variances are "
-                "comparable (whitened ones, say)",
-                "thin",
-            )
+        self._hidden = not self.thin and 0 < self._thinnest < UNSEEN
         return deepest if self.thin else inside
 
     def _entered(self, raw: ConicProgram) -> Array:
@@ -424,6 +433,7 @@ class Membership:
         centre they would drown in its unit. ``unseen`` is whether ``w`` may have any part that no member sees, which costs
         the program its sparsity.
         """
+        self._require_seen()
         program = self._program
         if unit is None:
             unit = max(float(np.max(self.widths)), float(np.max(np.abs(self.centre)))) or 1.0
@@ -482,6 +492,7 @@ class Membership:
         The arrays are homogeneous in the right-hand side, so that no product of variables occurs; a bounded set has
         nothing but zero at the share zero.
         """
+        self._require_seen()
         program = self._program
         x = cp.Variable(program.c.size)
         slack = share * program.b - program.A @ x
@@ -498,6 +509,7 @@ class Membership:
         The primal program is solved, so that the value is reached by a member and owes nothing to :meth:`support`.
         Without ``settle`` the point is the solver's own, a member up to its tolerance.
         """
+        self._require_seen()
         program = self._program
         cost = np.zeros(program.c.size)
         cost[self.columns] = -(self._frame.T @ w)
@@ -568,6 +580,7 @@ class Membership:
 
     def distance(self, v: Array) -> float:
         """How far ``v`` is from the set, in units of the set's own coordinates (their size is about one)."""
+        self._require_seen()
         program = self._program
         target = scipy.sparse.linalg.spsolve(sp.csc_array(self._frame), v - self.centre)
         size, width = self.size, program.c.size
@@ -728,6 +741,16 @@ def _reaches_of(program: ConicProgram) -> Array:
         if entries.stop - entries.start == 1 and program.b[row] and program.A.data[entries.start]:
             columns[program.A.indices[entries.start]] = abs(program.b[row] / program.A.data[entries.start])
     return np.asarray(columns)
+
+
+def _onto_equations(program: ConicProgram, x: Array) -> Array:
+    """A point moved onto the equations by the least step."""
+    equations, right = program.A[: program.cones.zero], program.b[: program.cones.zero]
+    if not right.size or x.size > SMALL:
+        return x
+    for _ in range(2):
+        x = x + np.linalg.lstsq(equations.toarray(), right - equations @ x, rcond=DEPENDENT)[0]
+    return x
 
 
 def _completed(program: ConicProgram, columns: NDArray[np.intp], target: Array) -> Array:

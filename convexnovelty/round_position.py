@@ -20,12 +20,23 @@ from convexnovelty.cones import Block, Cones, smat, svec_map
 from convexnovelty.conic import ConicProgram
 from convexnovelty.validation import Array
 
-__all__ = ["THIN", "Position", "congruence", "congruences", "depth", "in_position", "product"]
+__all__ = [
+    "THIN",
+    "Position",
+    "congruence",
+    "congruences",
+    "depth",
+    "in_position",
+    "is_crooked",
+    "product",
+    "thinnest_slack",
+]
 
 THIN = 1e-2  # share of the largest eigenvalue of a slack below which the smallest one asks for a congruence
+CROOKED = 1e-3  # the same of what rows see of a direction, where no cone is thin
 CANCELLED = 1e-15  # share of its terms up to which a sum may be rounding
 NOTHING = 1e-13  # size below which an entry is rounding where slacks and reaches are ones
-STATED = 1e-12  # what is left of an equation that holds, in a program in scale
+OUTSIDE = 1e-8  # violation up to which a solver's point counts, in a program in scale
 ROUNDING = 1e-14  # share of the largest eigenvalue that is rounding
 DEPENDENT = 1e-10  # share of the largest singular value below which equations do not determine a direction
 FLAT = 1e-10  # share of the largest reach across the set's own variables that none of the cones sees
@@ -53,10 +64,14 @@ def depth(program: ConicProgram, x: Array) -> float:
     """The least eigenvalue of the semidefinite slacks of a point, each brought to ones on its diagonal; zero where it is no
     more than rounding, and outside of the set."""
     slack = program.b - program.A @ x
-    outside = program.cones.violations(slack)
-    if outside[program.cones.zero :].any() or np.abs(outside).max(initial=0.0) > STATED:
+    if float(np.linalg.norm(program.cones.violations(slack))) > OUTSIDE:
         return 0.0
-    return min((_thinnest(slack, block) for block in program.blocks if block.kind == "semidefinite"), default=np.inf)
+    return thinnest_slack(slack, program.cones)
+
+
+def thinnest_slack(slack: Array, cones: Cones) -> float:
+    """The least eigenvalue of all semidefinite slacks, each brought to ones on its diagonal."""
+    return min((_thinnest(slack, block) for block in cones.blocks() if block.kind == "semidefinite"), default=np.inf)
 
 
 def _thinnest(slack: Array, block: Block) -> float:
@@ -95,6 +110,16 @@ class Position:
     A: sp.csr_array
     cones: Cones
     columns: NDArray[np.intp]
+
+
+def is_crooked(A: sp.csr_array) -> bool:
+    """Whether the rows of a program in scale, equations among them, see some combination of columns next to not at all."""
+    if A.shape[1] > WIDEST:
+        return False
+    seen = A.toarray()
+    reach = np.linalg.norm(seen, axis=0)
+    sizes = np.linalg.svd(seen[:, reach > 0] / reach[reach > 0], compute_uv=False)
+    return bool(sizes.size and FLAT * sizes[0] < sizes[-1] < CROOKED * sizes[0])
 
 
 def in_position(A: sp.csr_array, cones: Cones, columns: NDArray[np.intp]) -> Position:
