@@ -53,6 +53,7 @@ SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin 
 BESIDE = 1e-10  # share of a set's width up to which a coordinate of a point inside passes for zero
 EXACT = 1e-12  # violation of what is called a member without a solver's word
 SEEN = 1e-7  # share of a slack's largest eigenvalue below which a smallest one that is left says nothing
+ROUNDED = 1e-10  # share of a variance below which another passes for none
 UNSEEN = 1e-6  # share of a variance beside which a solver's point says nothing of it
 NOTHING = 1e-13  # what rounding leaves of a zero in a slack of size one
 DEPENDENT = 1e-6  # share of the largest singular value below which equations that faces added repeat others
@@ -192,6 +193,7 @@ class Membership:
         self.thin, self._hidden, self._thinnest = False, False, thinnest
         self._arrays, self._raw, self.columns = arrays, arrays.program, arrays.columns
         raws = [self._raw, *(other.program for other in others)]
+        self._asked = [k for k in range(len(self._raw.blocks)) if k not in _implied(arrays)]
         scaled, frame, inside = self._posed(None if known is None else known / arrays.units)
         programs = [replace(scaled, b=self._entered(raw)) for raw in raws]
         held, self._points = [scaled], [inside]
@@ -222,7 +224,8 @@ class Membership:
         # An identity that was computed has entries beside its diagonal, which would count for data in all scales.
         there = np.where(np.abs(there) > NOTHING, there, 0.0)
         self._program = ConicProgram(np.zeros(A.shape[1]), A, there, cones)
-        self._hidden |= self._thinnest > 0 and thinnest_slack(there, cones) < SEEN
+        if self._thinnest > ROUNDED and not self._found:
+            self._hidden |= thinnest_slack(there, cones, self._asked) < SEEN
         right = [self._right(raw) for raw in raws]
         self._varying = np.flatnonzero(np.any([self._differ(b, right[0]) for b in right], axis=0))
         self.parameter = cp.Parameter(self._varying.size, value=right[0][self._varying]) if self._varying.size else None
@@ -308,14 +311,15 @@ class Membership:
                 raise
             inside = member
         inside = _further_in(program, inside, self._furthest(program))
-        if member is None or depth(program, inside) >= THIN:
+        deep = partial(depth, program)
+        if member is None or deep(inside) >= THIN:
             return inside
         # What a solver leaves of an equation would move a thin set by a share of itself.
         inside, member = (_onto_equations(program, point) for point in (inside, member))
-        deepest = max((inside, (inside + member) / 2, member), key=partial(depth, program))
+        deepest = max((inside, (inside + member) / 2, member), key=deep)
         # Round a singular centre one could not tell a thin cone from a flat one.
-        self.thin = self._thinnest > 0 and depth(program, deepest) > 0
-        self._hidden = not self.thin and 0 < self._thinnest < UNSEEN
+        self.thin = self._thinnest > 0 and deep(deepest) > 0
+        self._hidden = not self.thin and ROUNDED < self._thinnest < UNSEEN
         return deepest if self.thin else inside
 
     def _entered(self, raw: ConicProgram) -> Array:
@@ -672,6 +676,24 @@ def _without_infinite_bounds(program: ConicProgram, name: str) -> ConicProgram:
         return program
     cones = replace(program.cones, nonnegative=program.cones.nonnegative - int(unbounded.sum()))
     return replace(program, A=sp.csr_array(program.A[~unbounded]), b=program.b[~unbounded], cones=cones)
+
+
+def _implied(arrays: Arrays) -> list[int]:
+    """Cones that hold nothing but entries of the set's own vector, where equations tie that to further variables.
+
+    They are what is asked of every covariance, and of one that is made of a semidefinite matrix it is true anyhow.
+    """
+    program, inner = arrays.program, np.ones(arrays.program.c.size, dtype=bool)
+    inner[arrays.columns] = False
+    if not program.A[: program.cones.zero][:, np.flatnonzero(inner)].nnz:
+        return []
+    found = []
+    for k, block in enumerate(program.blocks):
+        rows = program.A[block.rows]
+        alone = (np.diff(rows.indptr) == 1).all() and not inner[rows.indices].any() and not program.b[block.rows].any()
+        if block.kind == "semidefinite" and alone:
+            found.append(k)
+    return found
 
 
 def _in_units(program: ConicProgram, columns: NDArray[np.intp], units: Array) -> ConicProgram:

@@ -10,6 +10,7 @@ the set once the slacks are identities (Dikin's), becomes a ball.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,9 +70,10 @@ def depth(program: ConicProgram, x: Array) -> float:
     return thinnest_slack(slack, program.cones)
 
 
-def thinnest_slack(slack: Array, cones: Cones) -> float:
-    """The least eigenvalue of all semidefinite slacks, each brought to ones on its diagonal."""
-    return min((_thinnest(slack, block) for block in cones.blocks() if block.kind == "semidefinite"), default=np.inf)
+def thinnest_slack(slack: Array, cones: Cones, among: Collection[int] | None = None) -> float:
+    """The least eigenvalue of all semidefinite slacks, or those of some cones, each brought to ones on its diagonal."""
+    blocks = [b for k, b in enumerate(cones.blocks()) if b.kind == "semidefinite" and (among is None or k in among)]
+    return min((_thinnest(slack, block) for block in blocks), default=np.inf)
 
 
 def _thinnest(slack: Array, block: Block) -> float:

@@ -30,7 +30,7 @@ from convexnovelty.direct import attempts
 from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError, SolverError
 from convexnovelty.membership import DONE, Arrays, Counterpart, Membership, convex
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
-from convexnovelty.uncertainty.face import Face
+from convexnovelty.uncertainty.face import UNSEEN, Face
 from convexnovelty.uncertainty.tools import as_expression, listed
 from convexnovelty.validation import Array
 
@@ -258,7 +258,7 @@ class _Lift:
 
 def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -> Face:
     face = Face.of([membership], dimension)
-    _refuse_thin(uncertainty, face)
+    _refuse_thin(uncertainty, membership, face)
     if face.rest.size and uncertainty._tuner is not None:
         # At a radius of zero, say, a set has null directions that it has at no other radius.
         elsewhere = [other for name in uncertainty.numbers() for other in _elsewhere(uncertainty, name)]
@@ -268,7 +268,7 @@ def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -
     return face
 
 
-def _refuse_thin(uncertainty: Any, face: Face) -> None:
+def _refuse_thin(uncertainty: Any, membership: Membership, face: Face) -> None:
     """Raise SolverError where a direction that the face leaves out is one in which the centre does vary.
 
     Its variance lies below what a solver tells from none, and above what rounding is: the bound on what it adds to a
@@ -276,7 +276,9 @@ def _refuse_thin(uncertainty: Any, face: Face) -> None:
     """
     factor = np.asarray(uncertainty.factor)
     # By count: null directions that were read off a solver's points are tilted by more than a variance shows.
-    if len(face.probe) <= factor.shape[1] - factor.shape[0]:
+    if len(face.probe) <= factor.shape[1] - factor.shape[0] or (
+        _thinnest(uncertainty) <= UNSEEN and not membership.thin
+    ):
         return
     left = float(np.linalg.norm(factor @ face.probe.T, 2)) ** 2
     raise SolverError(
