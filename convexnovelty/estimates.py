@@ -14,7 +14,7 @@ from convexnovelty.covariances import EPS, leading, spectrum
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, nonnegative, points, squarable, vector
 
-__all__ = ["Estimate", "estimate", "exact_sum", "nonnegative_vector"]
+__all__ = ["FAR", "Estimate", "estimate", "exact_sum", "moved", "nonnegative_vector", "sums_of_absent"]
 
 # A column whose squared mean exceeds its variance so many times loses digits in the mean of products, and is shifted.
 FAR = 1e4
@@ -25,6 +25,9 @@ ONE_PASS = 2_000_000
 # A column whose squared mean exceeds its variance so many times loses two digits in one pass, and is read once more: to
 # pick a few columns out of a matrix by rows takes as long as the pass.
 NEAR = 100.0
+
+# Parts of some fifty digits in base two that numbers are cut into, whose sums are exact: more than their ranges differ by.
+PARTS = 3
 
 # Up to this many rows or columns a dense Gram matrix of them is quicker than iterations.
 SMALL = 500
@@ -205,16 +208,13 @@ def sparse_scatter(X: Any, weights: Array) -> tuple[Array, Array, Any, Array]:
     r"""Mean and variances, both (p,), and the points shifted to ``Y`` with the mean (p,) that is left in them.
 
     The variances are sums of squares about the mean, zeros included, hence without cancellation. The shift is the
-    mean in columns that lie far from zero, and zero elsewhere: hardly any entry of such a column is zero, so it is
-    as long dense as it was sparse, and products of its entries no longer cancel. Nothing else is expanded.
+    mean in columns that lie far from zero, and zero elsewhere.
     """
-    from scipy.sparse import csc_array
-
-    n, p = X.shape
+    p = X.shape[1]
     total = weights.sum()
     columns = np.repeat(np.arange(p), np.diff(X.indptr))
     stored = weights[X.indices]
-    zeros = total - np.bincount(columns, stored, p)
+    zeros = sums_of_absent(columns, X.indices, weights, p)
     mean = np.asarray(X.T @ weights) / total
     away = X.data - mean[columns]
     correction = (np.bincount(columns, stored * away, p) - zeros * mean) / total
@@ -222,17 +222,50 @@ def sparse_scatter(X: Any, weights: Array) -> tuple[Array, Array, Any, Array]:
     away -= correction[columns]
     variances = (np.bincount(columns, stored * away**2, p) + zeros * mean**2) / total
     variances[_constant(mean, variances)] = 0.0
-    far = np.flatnonzero((mean**2 > FAR * variances) & (mean != 0))
-    if far.size == 0:
+    far = mean**2 > FAR * variances
+    if not far.any():
         return mean, variances, X, mean
-    lengths = np.zeros(p + 1, dtype=np.int64)
-    lengths[far + 1] = n
-    shift = csc_array((np.repeat(mean[far], n), np.tile(np.arange(n), far.size), np.cumsum(lengths)), shape=(n, p))
-    shifted = csc_array(X - shift)
+    shifted = moved(X, np.where(far, mean, 0.0))
     shifted.data[np.repeat(variances == 0.0, np.diff(shifted.indptr))] = 0.0
     rest = mean.copy()
-    rest[far] = np.asarray(shifted[:, far].T @ weights) / total
+    rest[far] = np.asarray(shifted[:, np.flatnonzero(far)].T @ weights) / total
     return mean, variances, shifted, rest
+
+
+def moved(X: Any, shift: Array) -> Any:
+    """Sparse points less ``shift`` of shape (p,), in their own format.
+
+    A column with a shift is written out. Hardly any entry of a column that lies far from zero is zero, so that it is as
+    long dense as it was sparse, and products of its entries no longer cancel.
+    """
+    from scipy.sparse import csc_array
+
+    far = np.flatnonzero(shift)
+    if far.size == 0:
+        return X
+    n, p = X.shape
+    lengths = np.zeros(p + 1, dtype=np.int64)
+    lengths[far + 1] = n
+    parts = (np.repeat(shift[far], n), np.tile(np.arange(n), far.size), np.cumsum(lengths))
+    return X - csc_array(parts, shape=(n, p))
+
+
+def sums_of_absent(groups: Any, places: Any, values: Array, count: int) -> Array:
+    """Of each of ``count`` groups of places the sum of the values, none negative, at the places that it lacks.
+
+    ``groups`` and ``places``, of equal shapes, say which groups have which places, each once. The sum of all less those
+    that a group has would be rounding where it lacks few. So values are cut into parts whose sums are exact in any order:
+    what is left is exact too, and zero to the last bit for a group that has every place.
+    """
+    found, rest = np.zeros(count), values
+    for _ in range(PARTS):
+        if not rest.any():
+            break
+        unit = 4.0 * np.spacing(rest.sum())
+        part = np.floor(rest / unit) * unit
+        found += part.sum() - np.bincount(groups, part[places], count)
+        rest = rest - part
+    return found
 
 
 def _constant(mean: Array, variances: Array) -> Any:
