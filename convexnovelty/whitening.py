@@ -9,7 +9,8 @@ which for low rank plus a diagonal, :math:`S = D + F'F`, follow from Woodbury's 
 
 .. math:: S^{-1} = D^{-1/2}\Big(I - V\,\mathrm{diag}\frac{s^2}{1+s^2}\,V'\Big)D^{-1/2}.
 
-Nothing of size p x p is formed then, and sparse points are never expanded nor moved by the mean.
+Nothing of size p x p is formed then, and sparse points are never expanded: they are moved by the mean only in columns that
+lie far from zero, where hardly an entry is zero, and elsewhere it is subtracted from products.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from scipy.sparse import csr_array
 from convexnovelty.covariances import spectrum, spectrum_of_factor
 from convexnovelty.distances import squared_distances
 from convexnovelty.errors import InputError
-from convexnovelty.estimates import sparse_points
+from convexnovelty.estimates import FAR, moved, sparse_points
 from convexnovelty.moments import RANGE_TOLERANCE, Moments
 from convexnovelty.validation import Array, points
 
-__all__ = ["Whitening", "as_points", "is_sparse"]
+__all__ = ["Whitening", "as_points", "far_mean", "is_sparse"]
 
 COMPILED = 10_000  # entries of sparse rows from which on their Gram matrix is worth a compiled loop
 
@@ -42,6 +43,15 @@ def as_points(X: Any, name: str, columns: int | None = None) -> Any:
     if columns is not None and made.shape[1] != columns:
         raise InputError(f"{name}: {made.shape[1]} columns were found where {columns} are needed, as the moments have")
     return made
+
+
+def far_mean(moments: Moments, added: float = 0.0) -> Array:
+    """The mean in columns in which it is far larger than the deviation, and zero in the others.
+
+    Products of points that are not moved by it would be as much larger than what tells them apart. ``added`` is a variance
+    that every column has in addition.
+    """
+    return np.where(moments.mean**2 > FAR * (moments.variances + added), moments.mean, 0.0)
 
 
 def _by_rows(X: Any, name: str) -> Any:
@@ -91,9 +101,10 @@ class Whitening:
         return self.moments.dimension if self.structured else self._sigma.size
 
     def _scaled(self, X: Any) -> tuple[Any, Array]:
-        """Points over the scale, dense ones less their mean, and the mean over the scale that is left to subtract."""
+        """Points over the scale, less the mean where that does not fill them, and what is left of the mean to subtract."""
         if is_sparse(X):
-            return X.multiply(1 / self._scale).tocsr(), self.moments.mean / self._scale
+            shift = far_mean(self.moments)
+            return moved(X, shift).multiply(1 / self._scale).tocsr(), (self.moments.mean - shift) / self._scale
         return (X - self.moments.mean) / self._scale, np.zeros(self.moments.dimension)
 
     def coordinates(self, X: Any) -> Array:
@@ -137,16 +148,16 @@ class Whitening:
         return product, (sides[0], sides[1])
 
     def squared_distances(self, X: Any, Z: Any = None) -> Array:
-        r""":math:`(x - z)'S^{-1}(x - z)` of shape (n, m), from differences where the points are dense."""
+        r""":math:`(x - z)'S^{-1}(x - z)` of shape (n, m), from differences where points are close to one another."""
         left = as_points(X, "X", self.moments.dimension)
         right = left if Z is None else as_points(Z, "Z", self.moments.dimension)
         if not self.structured:
             mine = self.coordinates(left)
             return squared_distances(mine, mine if Z is None else self.coordinates(right))
         if is_sparse(left) or is_sparse(right):
-            norms = self.squared_norms(left)[:, None] + self.squared_norms(right)[None, :]
-            return np.asarray(np.maximum(norms - 2 * self.inner(left, right), 0.0))
-        mine, others = left / self._scale, right / self._scale
+            mine, others = (self._scaled(csr_array(side))[0] for side in (left, right))
+        else:
+            mine, others = left / self._scale, right / self._scale
         plain = squared_distances(mine, others)
         if not self._shares.size:
             return plain
