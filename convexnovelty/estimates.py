@@ -214,7 +214,7 @@ def sparse_scatter(X: Any, weights: Array) -> tuple[Array, Array, Any, Array]:
     total = weights.sum()
     columns = np.repeat(np.arange(p), np.diff(X.indptr))
     stored = weights[X.indices]
-    zeros = sums_of_absent(columns, X.indices, weights, p)
+    zeros = sums_of_absent(X.T, weights)
     mean = np.asarray(X.T @ weights) / total
     away = X.data - mean[columns]
     correction = (np.bincount(columns, stored * away, p) - zeros * mean) / total
@@ -250,20 +250,22 @@ def moved(X: Any, shift: Array) -> Any:
     return X - csc_array(parts, shape=(n, p))
 
 
-def sums_of_absent(groups: Any, places: Any, values: Array, count: int) -> Array:
-    """Of each of ``count`` groups of places the sum of the values, none negative, at the places that it lacks.
+def sums_of_absent(stored: Any, values: Array) -> Array:
+    """Of each row of a sparse matrix by rows the sum of the values, none negative, in the columns that it does not store.
 
-    ``groups`` and ``places``, of equal shapes, say which groups have which places, each once. The sum of all less those
-    that a group has would be rounding where it lacks few. So values are cut into parts whose sums are exact in any order:
-    what is left is exact too, and zero to the last bit for a group that has every place.
+    The sum of all less those of the stored ones would be rounding where a row lacks little. So values are cut into parts
+    whose sums are exact in any order: what is left is exact too, and zero to the last bit for a row that lacks nothing.
     """
-    found, rest = np.zeros(count), values
+    from scipy.sparse import csr_array
+
+    ones = csr_array((np.ones(stored.nnz), stored.indices, stored.indptr), shape=stored.shape)
+    found, rest = np.zeros(stored.shape[0]), values
     for _ in range(PARTS):
         if not rest.any():
             break
         unit = 4.0 * np.spacing(rest.sum())
         part = np.floor(rest / unit) * unit
-        found += part.sum() - np.bincount(groups, part[places], count)
+        found += part.sum() - ones @ part
         rest = rest - part
     return found
 
