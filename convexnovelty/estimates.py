@@ -29,6 +29,9 @@ NEAR = 100.0
 # Parts of some fifty digits in base two that numbers are cut into, whose sums are exact: more than their ranges differ by.
 PARTS = 3
 
+# The share of the largest singular value below which others are rounding where squares are what is computed.
+BY_SQUARES = 1e-7
+
 # Up to this many rows or columns a dense Gram matrix of them is quicker than iterations.
 SMALL = 500
 
@@ -89,9 +92,9 @@ def estimate(
         values, axes = leading_axes(Y, rest, w, count)
     else:
         _, values, axes = np.linalg.svd(Y, full_matrices=False)
-    loadings, following = leading(values / np.sqrt(divisor), axes, rank)
+    loadings, added = leading(values / np.sqrt(divisor), axes, rank, BY_SQUARES if sparse else max(Y.shape) * EPS)
     loadings[:, variances == 0] = 0.0
-    return Estimate(mean, loadings, specific + following, None, remainder), total
+    return Estimate(mean, loadings, specific + added, None, remainder), total
 
 
 def _one_pass(X: Any, weights: Any, ddof: float) -> tuple[Estimate, float] | None:
@@ -279,7 +282,7 @@ def leading_axes(Y: Any, mean: Array, weights: Array, count: int) -> tuple[Array
     r"""The ``count`` largest singular values, falling, and right vectors (count, p) of :math:`\sqrt{w_i}(y_i - m)`.
 
     ``Y`` is sparse and stays so: the smaller of its two Gram matrices if that is small, else Lanczos iterations
-    from a fixed start. Values below 1e-7 of the largest are rounding, since squares are what is computed.
+    from a fixed start. Values up to ``BY_SQUARES`` of the largest are rounding.
     """
     from scipy.sparse.linalg import LinearOperator, svds
 
@@ -306,7 +309,7 @@ def leading_axes(Y: Any, mean: Array, weights: Array, count: int) -> tuple[Array
     squares, left = np.linalg.eigh(roots[:, None] * G * roots)
     squares, left = squares[::-1][:count], left[:, ::-1][:, :count]
     values = np.sqrt(np.maximum(squares, 0.0))
-    values[values <= 1e-7 * values.max(initial=0.0)] = 0.0
+    values[values <= BY_SQUARES * values.max(initial=0.0)] = 0.0
     scaled = left * roots[:, None]
     axes = (Y.T @ scaled).T - np.outer(scaled.sum(axis=0), mean)
     return values, np.asarray(axes / np.where(values > 0, values, 1.0)[:, None] * (values > 0)[:, None])

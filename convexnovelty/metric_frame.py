@@ -24,7 +24,7 @@ from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.product import Product
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
-from convexnovelty.whitening import Whitening, far_mean, is_sparse
+from convexnovelty.whitening import Whitening, column_sizes, far_mean, is_sparse
 
 __all__ = ["MetricFrame", "ridge_of", "worst_moments"]
 
@@ -81,6 +81,11 @@ class MetricFrame:
                 )
             floor = 1e-12 * (moments.variances.mean() + self.ridge) + np.finfo(float).tiny
             deviations = np.sqrt(moments.variances + self.ridge + floor)
+            flat = np.flatnonzero(moments.variances + self.ridge == 0)
+            if flat.size:
+                # What the negatives do not vary in has no deviation: its unit is that of the positives beside their mean.
+                sizes = column_sizes(positives[:, flat], moments.mean[flat])
+                deviations[flat] = np.where(sizes > 0, sizes, 1.0)
             self.axes, self.inverse = sp.diags_array(1 / deviations).tocsr(), sp.diags_array(deviations).tocsr()
         elif worst is None:
             added = far_beyond(uncertainty.centred(moments), np.eye(moments.dimension), np.array(moments.variances))
