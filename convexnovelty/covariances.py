@@ -11,7 +11,7 @@ import numpy as np
 from convexnovelty.errors import IndefiniteError
 from convexnovelty.validation import Array
 
-__all__ = ["Spectrum", "leading", "spectrum", "spectrum_of_parts", "stacked"]
+__all__ = ["Spectrum", "leading", "spectrum", "stacked"]
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -48,13 +48,6 @@ def spectrum(S: Array, name: str = "covariance") -> Spectrum:
         )
     keep = values > p * EPS * largest
     return np.ones(p), np.sqrt(values[keep][::-1]), np.ascontiguousarray(vectors[:, keep].T[::-1])
-
-
-def spectrum_of_parts(F: Array, d: Array, rank: int) -> Spectrum:
-    """The same of S = F'F + diag(d), F of shape (r, p), whose rank is known, without forming S."""
-    scale = np.sqrt(np.einsum("ij,ij->j", F, F) + d)
-    _, sigma, axes = np.linalg.svd(stacked(F, d) / np.where(scale > 0, scale, 1.0), full_matrices=False)
-    return scale, sigma[:rank], axes[:rank]
 
 
 def stacked(F: Array, d: Array) -> Array:

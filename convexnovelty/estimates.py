@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from convexnovelty.covariances import EPS, leading, spectrum
+from convexnovelty.covariances import EPS, leading
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, nonnegative, points, squarable, vector
 
@@ -29,8 +29,11 @@ NEAR = 100.0
 # Parts of some fifty digits in base two that numbers are cut into, whose sums are exact: more than their ranges differ by.
 PARTS = 3
 
-# The share of the largest singular value below which others are rounding where squares are what is computed.
-BY_SQUARES = 1e-7
+# The share of the largest singular value below which others have lost half of their digits where squares are computed.
+BY_SQUARES = 1e-4
+
+# Rows of sparse points that are turned into a few axes at once.
+TURNED = 10_000
 
 # Up to this many rows or columns a dense Gram matrix of them is quicker than iterations.
 SMALL = 500
@@ -92,7 +95,7 @@ def estimate(
         values, axes = leading_axes(Y, rest, w, count)
     else:
         _, values, axes = np.linalg.svd(Y, full_matrices=False)
-    loadings, added = leading(values / np.sqrt(divisor), axes, rank, BY_SQUARES if sparse else max(Y.shape) * EPS)
+    loadings, added = leading(values / np.sqrt(divisor), axes, rank, max(Y.shape) * EPS)
     loadings[:, variances == 0] = 0.0
     return Estimate(mean, loadings, specific + added, None, remainder), total
 
@@ -131,13 +134,20 @@ def _one_pass(X: Any, weights: Any, ddof: float) -> tuple[Estimate, float] | Non
 def _all_axes(Y: Any, mean: Array, weights: Array, variances: Array) -> Array:
     """Rows F with F'F the whole scatter matrix: the centred points themselves, or fewer if there are more than p."""
     n, p = Y.shape
+    if not variances.any():
+        return np.zeros((0, p))
     if isinstance(Y, np.ndarray):
         rows = Y if n <= p else np.asarray(np.linalg.qr(Y, mode="r"))
     elif n <= p:
         rows = (Y.toarray() - mean) * np.sqrt(weights)[:, None]
     else:
-        scale, sigma, axes = spectrum(sparse_product(Y, weights) - weights.sum() * np.outer(mean, mean))
-        rows = sigma[:, None] * axes * scale
+        varying = np.flatnonzero(variances)
+        scale = np.sqrt(variances[varying])
+        scaled = Y[:, varying].multiply(1 / scale).tocsc()
+        values, axes = leading_axes(scaled, mean[varying] / scale, weights, varying.size)
+        factor = leading(values, axes, None, n * EPS)[0] * scale
+        rows = np.zeros((len(factor), p))
+        rows[:, varying] = factor
     rows[:, variances == 0] = 0.0
     return np.asarray(rows[rows.any(axis=1)])
 
@@ -282,7 +292,7 @@ def leading_axes(Y: Any, mean: Array, weights: Array, count: int) -> tuple[Array
     r"""The ``count`` largest singular values, falling, and right vectors (count, p) of :math:`\sqrt{w_i}(y_i - m)`.
 
     ``Y`` is sparse and stays so: the smaller of its two Gram matrices if that is small, else Lanczos iterations
-    from a fixed start. Values up to ``BY_SQUARES`` of the largest are rounding.
+    from a fixed start. These are squares, of which the axes are taken; small values are those of the points along them.
     """
     from scipy.sparse.linalg import LinearOperator, svds
 
@@ -301,15 +311,26 @@ def leading_axes(Y: Any, mean: Array, weights: Array, count: int) -> tuple[Array
         return np.asarray(values[order]), np.ascontiguousarray(axes[order])
     if p <= n:
         squares, vectors = np.linalg.eigh(sparse_product(Y, weights) - weights.sum() * np.outer(mean, mean))
-        squares, vectors = squares[::-1][:count], vectors[:, ::-1][:, :count]
-        return np.sqrt(np.maximum(squares, 0.0)), np.ascontiguousarray(vectors.T)
+        values, axes = np.sqrt(np.maximum(squares[::-1], 0.0)), np.ascontiguousarray(vectors[:, ::-1].T)
+        if values[count - 1] <= BY_SQUARES * values[0]:
+            # All axes are turned, since among small ones their squares do not tell which are the larger.
+            _, values, turn = np.linalg.svd(_turned(Y, mean, roots, axes))
+            axes = turn @ axes
+        return values[:count], np.ascontiguousarray(axes[:count])
     # n x n: G = R (Y - 1m')(Y - 1m')' R with R = diag(roots)
     inner = Y @ mean
     G = (Y @ Y.T).toarray() - inner[:, None] - inner + mean @ mean
-    squares, left = np.linalg.eigh(roots[:, None] * G * roots)
-    squares, left = squares[::-1][:count], left[:, ::-1][:, :count]
-    values = np.sqrt(np.maximum(squares, 0.0))
-    values[values <= BY_SQUARES * values.max(initial=0.0)] = 0.0
-    scaled = left * roots[:, None]
-    axes = (Y.T @ scaled).T - np.outer(scaled.sum(axis=0), mean)
-    return values, np.asarray(axes / np.where(values > 0, values, 1.0)[:, None] * (values > 0)[:, None])
+    _, left = np.linalg.eigh(roots[:, None] * G * roots)
+    scaled = left[:, ::-1][:, :count] * roots[:, None]
+    _, values, axes = np.linalg.svd((Y.T @ scaled).T - np.outer(scaled.sum(axis=0), mean), full_matrices=False)
+    return values, axes
+
+
+def _turned(Y: Any, mean: Array, roots: Array, axes: Array) -> Array:
+    r"""R of shape (k, k) or less with R'R = B'B, where B has the rows :math:`\sqrt{w_i}(y_i - m)` along the k axes."""
+    rows, along, made = Y.tocsr(), axes @ mean, np.zeros((0, len(axes)))
+    for start in range(0, rows.shape[0], TURNED):
+        part = slice(start, start + TURNED)
+        block = roots[part, None] * (np.asarray(rows[part] @ axes.T) - along)
+        made = np.asarray(np.linalg.qr(np.vstack([made, block]), mode="r"))
+    return made

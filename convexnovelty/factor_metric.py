@@ -34,6 +34,9 @@ LARGEST = 1000
 class FactorMetric:
     r"""A generalised inverse of S that is decided once: its rank, its range, and products with it.
 
+    ``rounding`` of shape (p,) is a deviation of each column that may be nothing but that of an estimate's numbers, as are all
+    spreads of a sample beside a mean that is 1e16 times larger.
+
     Attributes
     ----------
     rank : that of S, singular values of no more than rounding left out; in columns of variance 1, as in
@@ -56,12 +59,14 @@ class FactorMetric:
     sigma: Array
     spanning: Array
 
-    def __init__(self, F: Array, d: Array) -> None:
+    def __init__(self, F: Array, d: Array, rounding: Array) -> None:
         p = d.size
         variances = np.einsum("ij,ij->j", F, F) + d
         self.deviations = np.sqrt(variances)
         own = d / np.where(variances > 0, variances, 1.0)
-        own[own <= ((len(F) + p) * EPS) ** 2] = 0.0  # as small beside the column as a singular value of rounding
+        noise = rounding / self.divisor
+        # As small beside the column as a singular value of rounding.
+        own[own <= np.maximum((len(F) + p) * EPS, noise) ** 2] = 0.0
         hard = _hard(own, variances)
         soft = np.setdiff1d(np.flatnonzero(variances > 0), hard)
         self.roots, self.axes = np.zeros(p), np.zeros((min(len(F), soft.size), p))
@@ -73,7 +78,8 @@ class FactorMetric:
         along = U.T @ explained
         rows = stacked(explained - U @ ((1 - np.sqrt(1 - self.shares))[:, None] * along), own[hard])
         _, sigma, spanning = np.linalg.svd(rows, full_matrices=False)
-        kept = sigma > max(rows.shape) * EPS * max(float(sigma.max(initial=0.0)), 1.0)
+        least = max(rows.shape) * EPS * max(float(sigma.max(initial=0.0)), 1.0)
+        kept = sigma > np.maximum(least, np.linalg.norm(spanning * noise[hard], axis=1))
         self.sigma, self.spanning = sigma[kept], np.zeros((int(kept.sum()), p))
         self.spanning[:, hard] = spanning[kept]
         known = (s / (1 + s**2))[:, None] * along @ spanning[kept].T
@@ -111,6 +117,10 @@ class FactorMetric:
             return x
         basis, _ = np.linalg.qr((self.spanning * self.deviations).T)
         return np.asarray(np.where(self.roots > 0, x, basis @ (basis.T @ x)))
+
+    def on_range(self, rows: Array) -> Array:
+        """The part of rows of shape (n, p) along directions with a variance, in columns of variance 1."""
+        return np.asarray(np.where(self.roots > 0, rows, rows @ self.spanning.T @ self.spanning))
 
     def beyond(self, v: Array) -> tuple[Array, Array]:
         """Of v of shape (p,) the part in A along directions without variance, and all of it in A, in deviations."""

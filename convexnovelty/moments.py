@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.columns import agree, by_name, names_of
-from convexnovelty.covariances import EPS, Spectrum, leading, spectrum, spectrum_of_parts
+from convexnovelty.covariances import EPS, Spectrum, leading, spectrum, stacked
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import Estimate, estimate, exact_sum, nonnegative_vector
 from convexnovelty.factor_metric import FactorMetric
@@ -26,6 +26,8 @@ __all__ = ["Moments"]
 
 # A vector counts as in the range of S if what is outside is below this share of it, both in columns of variance 1.
 RANGE_TOLERANCE = 1e-8
+
+SPREAD = 4 * EPS  # of a sample beside its mean, up to which it is rounding
 
 REPRESENTATIONS = ("dense", "diagonal", "low_rank")
 
@@ -235,14 +237,19 @@ class Moments:
         if self.representation == "diagonal":
             kept = np.flatnonzero(self._specific > 0)
             return np.sqrt(self._specific), np.ones(kept.size), np.eye(self.dimension)[kept]
-        return spectrum_of_parts(self._loadings, self._specific, self.metric.rank)
+        metric = self.metric
+        rows = metric.on_range(stacked(self._loadings, self._specific) / metric.divisor)
+        _, sigma, axes = np.linalg.svd(rows, full_matrices=False)
+        return metric.deviations, sigma[: metric.rank], axes[: metric.rank]
 
     @cached_property
     def metric(self) -> FactorMetric:
         """The inverse of S on its range, which decides the rank for everything that is asked of these moments."""
         if self._dense is not None:
             return FactorMetric.of_spectrum(self._spectrum)
-        return FactorMetric(self._loadings, self._specific)
+        # The spread of a sample is known to rounding of its mean; numbers that were given are what they are.
+        rounding = np.zeros(self.dimension) if self.count is None else SPREAD * np.abs(self.mean)
+        return FactorMetric(self._loadings, self._specific, rounding)
 
     @cached_property
     def factor(self) -> Array:

@@ -160,3 +160,39 @@ def test_more_columns_than_can_be_taken_apart_keep_what_the_identity_leaves(monk
         InputError, match=r"covariance: 3 columns .* less than the share 1e-12 is their own, where 2 can"
     ):
         Moments.low_rank(v, loadings, d).solve(v)
+
+
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e6])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("options", [{"rank": 3}, {"representation": "low_rank"}], ids=str)
+def test_the_spread_that_rounding_of_a_far_mean_makes_is_none(options: Any, form: Any, seed: int, far: float) -> None:
+    """The sum of two columns is known to the last digit of its mean, and no direction gets a variance from that."""
+    X = sum_column(seed)[:, :3] + np.array([far, far, 0.0])
+    moments = Moments.estimate(form(np.column_stack([X, X[:, 0] + X[:, 1]])), **options)
+    expected = SingleClassMPM(0.2, kernel="linear", ridge=0).fit(Moments.estimate(X)).objective_
+    found = SingleClassMPM(0.2, kernel="linear", ridge=0).fit(moments).objective_
+    assert found == pytest.approx(expected, rel=1e-13 * far)
+
+
+@pytest.mark.parametrize("shape", [(40, 4), (4, 40), (700, 600)])
+@pytest.mark.parametrize("options", [{"rank": 3}, {"representation": "low_rank"}], ids=str)
+def test_small_factors_of_sparse_points_are_those_of_dense_ones(options: Any, shape: tuple[int, int]) -> None:
+    """Deviations from 1 to 1e-7 along axes that are not the columns': squares of the last ones are rounding of the first."""
+    n, p = shape
+    rng = np.random.default_rng(2)
+    axes = np.linalg.qr(rng.normal(size=(p, 4)))[0].T * np.array([1.0, 1e-3, 1e-6, 1e-7])[:, None]
+    X = rng.normal(size=(n, 4)) @ axes
+    sparse, dense = (Moments.estimate(form(X), **options) for form in (sp.csr_array, np.asarray))
+    values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[:4] / n**0.5
+    kept = min(4, n - 1, len(sparse.loadings))
+    found = np.linalg.svd(sparse.loadings, compute_uv=False)[:kept]
+    np.testing.assert_allclose(found, values[:kept], rtol=1e-6)
+    np.testing.assert_allclose(sparse.specific_variances, dense.specific_variances, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("options", [{"rank": 1}, {"representation": "low_rank"}], ids=str)
+def test_points_that_do_not_vary_have_no_factor(options: Any, form: Any) -> None:
+    moments = Moments.estimate(form(np.full((5, 2), 3.0)), **options)
+    assert moments.loadings.shape == (0, 2) and not moments.variances.any() and Whitening(moments).rank == 0

@@ -74,9 +74,9 @@ def test_factors_keep_their_digits_at_condition_numbers_of_1e12(form: Any, facto
         axes = 10.0 ** np.array(exponents)[:, None] * np.linalg.qr(rng.normal(size=(4, 4)))[0]
         N = rng.normal(size=(40, 4)) @ axes
         P = N.mean(axis=0) + (rng.normal(size=(12, 4)) + 2 * rng.normal(size=4)) @ axes
-        moments = cn.Moments.estimate(N, rank=factors)
-        machine = MomentClassifier(slack_penalty=1.0).set_params(ridge=0).fit(form(P), negative_moments=moments)
-        assert machine.objective_ == pytest.approx(dual_value(moments, P, 1.0), rel=1e-8)
+        X, y = np.vstack([N, P]), np.repeat([0, 1], [40, 12])
+        machine = MomentClassifier(slack_penalty=1.0, factors=factors).fit(form(X), y)
+        assert machine.objective_ == pytest.approx(dual_value(cn.Moments.estimate(N, rank=factors), P, 1.0), rel=1e-8)
 
 
 def few_negatives() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
