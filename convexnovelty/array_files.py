@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from convexnovelty.columns import dated
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array
 
@@ -80,7 +81,7 @@ def numbers(column: Any, where: Callable[[int], str], name: str, *, label: bool 
     values = np.empty(len(column))
     for i, item in enumerate(column):
         try:
-            if isinstance(item, (str, bytes, complex)) or type(item).__name__ in ("Timestamp", "datetime64", "date"):
+            if isinstance(item, (str, bytes, complex)) or (dated(type(item)) and type(item).__name__ != "NaTType"):
                 raise TypeError
             values[i] = np.nan if item is None or type(item).__name__ in ("NAType", "NaTType") else float(item)
         except (TypeError, ValueError, OverflowError):

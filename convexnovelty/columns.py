@@ -1,15 +1,22 @@
-"""Columns with names: two tables that are used together are matched by them, wherever their columns stand."""
+"""What the columns of a table are: names, by which two tables are matched wherever they stand, and types, none of them dates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from convexnovelty.errors import InputError
+from convexnovelty.errors import ArgumentTypeError, InputError
 
-__all__ = ["agree", "by_name", "in_places", "names_of"]
+__all__ = ["DATES", "agree", "by_name", "dated", "in_places", "is_date", "names_of", "refuse_dates", "types_of"]
+
+DATES = "dates were found; give numbers, for example days since a date that matters"
+
+# How dates, times, spans and periods are called by NumPy, pandas, polars and Arrow, which keeps pandas' periods as extensions.
+DATED = re.compile(r"(extension<pandas\.)?(date|time|duration|period|month_day_nano)", re.IGNORECASE)
 
 SHOWN = 8  # names in a message
 
@@ -42,6 +49,38 @@ def in_places(table: Any, name: str) -> None:
             f"{name}: its columns are numbered {_listed(labels)}, and whether they are meant by number or by place cannot be "
             "told; sort them, or give them words for names, or an array to have them taken as they stand"
         )
+
+
+def types_of(table: Any) -> list[Any]:
+    """The types of an array's entries or of a frame's columns, each once, as NumPy, pandas, polars and Arrow tell them."""
+    found = [getattr(table, "dtype", None), getattr(table, "type", None)]
+    for types in (getattr(table, "dtypes", None), getattr(getattr(table, "schema", None), "types", None)):
+        found.extend(types if isinstance(types, Iterable) else ())  # a Series has one for all
+    return [kind for kind in dict.fromkeys(found) if kind is not None]
+
+
+def is_date(kind: Any) -> bool:
+    """Whether a type of columns is that of dates, times of the day, spans of time or periods."""
+    return getattr(kind, "kind", "") in ("M", "m") or DATED.match(str(kind)) is not None
+
+
+def dated(kind: type) -> bool:
+    """The same of the class of a single entry."""
+    known = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+    return issubclass(kind, known) or kind.__name__ in ("Period", "NaTType")
+
+
+def refuse_dates(table: Any, name: str) -> None:
+    """Raise ArgumentTypeError for a table or an array with dates.
+
+    As numbers they would be counts of a unit that the table chose, and every result would depend on it.
+    """
+    types = types_of(table)
+    found = any(map(is_date, types))
+    if not found and any(str(kind).lower() == "object" for kind in types):
+        found = any(map(dated, set(map(type, np.asarray(table, dtype=object).flat))))
+    if found:
+        raise ArgumentTypeError(f"{name}: {DATES}")
 
 
 def by_name(table: Any, name: str, names: Sequence[str] | None, learnt: str) -> Any:

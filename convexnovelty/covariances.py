@@ -11,7 +11,7 @@ import numpy as np
 from convexnovelty.errors import IndefiniteError
 from convexnovelty.validation import Array
 
-__all__ = ["Spectrum", "leading", "spectrum", "spectrum_of_factor"]
+__all__ = ["Spectrum", "leading", "spectrum", "stacked"]
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -50,21 +50,28 @@ def spectrum(S: Array, name: str = "covariance") -> Spectrum:
     return np.ones(p), np.sqrt(values[keep][::-1]), np.ascontiguousarray(vectors[:, keep].T[::-1])
 
 
-def spectrum_of_factor(F: Array) -> Spectrum:
-    """The same of S = F'F for a factor of shape (r, p), without forming S."""
-    scale = np.sqrt(np.einsum("ij,ij->j", F, F))
-    _, sigma, axes = np.linalg.svd(F / np.where(scale > 0, scale, 1.0), full_matrices=False)
-    keep = sigma > max(F.shape) * EPS * sigma.max(initial=0.0)
-    return scale, sigma[keep], axes[keep]
+def stacked(F: Array, d: Array) -> Array:
+    """Rows K with K'K = F'F + diag(d): F, and a row for each entry of d above zero."""
+    own = np.flatnonzero(d)
+    rows = np.zeros((len(F) + own.size, d.size))
+    rows[: len(F)] = F
+    rows[len(F) + np.arange(own.size), own] = np.sqrt(d[own])
+    return rows
 
 
-def leading(values: Array, axes: Array, rank: int | None) -> tuple[Array, float]:
-    r"""F of shape (k, p) from the leading singular values and right vectors, and the square of the next value.
+def leading(values: Array, axes: Array, rank: int | None, share: float) -> tuple[Array, Array]:
+    r"""F of shape (k, p) from the leading singular values and right vectors, and what to add to the diagonal, (p,).
 
-    For every w, :math:`w'F'Fw \le \sum_i s_i^2 (v_i'w)^2 \le w'F'Fw + s_{k+1}^2 \|w\|^2`. Values of no more than
-    rounding are dropped.
+    For every w, :math:`w'F'Fw \le \sum_i s_i^2 (v_i'w)^2 \le w'F'Fw + s_{k+1}^2 \|w\|^2`. Values up to the given share of
+    the largest are rounding and are dropped: a direction without variance is not to get one. Columns that are not
+    larger themselves are beyond what the values can tell, and keep a bound.
     """
     cut = values.size if rank is None else min(rank, values.size)
-    following = float(values[cut]) ** 2 if cut < values.size else 0.0
-    kept = np.flatnonzero(values[:cut] > max(axes.shape) * EPS * values.max(initial=0.0))
-    return values[kept, None] * axes[kept], following
+    lost = share * float(values.max(initial=0.0))
+    kept = np.flatnonzero(values[:cut] > lost)
+    following = float(values[cut]) if cut < values.size else 0.0
+    if following > lost:
+        return values[kept, None] * axes[kept], np.full(axes.shape[1], following**2)
+    variances = values**2 @ axes**2
+    unseen = (variances > 0) & (variances <= lost**2) & (cut < values.size)
+    return values[kept, None] * axes[kept], np.where(unseen, lost**2, 0.0)

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from convexnovelty.covariances import EPS, leading, spectrum
+from convexnovelty.covariances import EPS, leading
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, nonnegative, points, squarable, vector
 
-__all__ = ["Estimate", "estimate", "exact_sum", "nonnegative_vector"]
+__all__ = ["FAR", "Estimate", "estimate", "exact_sum", "moved", "nonnegative_vector", "sums_of_absent"]
 
 # A column whose squared mean exceeds its variance so many times loses digits in the mean of products, and is shifted.
 FAR = 1e4
@@ -25,6 +25,15 @@ ONE_PASS = 2_000_000
 # A column whose squared mean exceeds its variance so many times loses two digits in one pass, and is read once more: to
 # pick a few columns out of a matrix by rows takes as long as the pass.
 NEAR = 100.0
+
+# Parts of some fifty digits in base two that numbers are cut into, whose sums are exact: more than their ranges differ by.
+PARTS = 3
+
+# The share of the largest singular value below which others have lost half of their digits where squares are computed.
+BY_SQUARES = 1e-4
+
+# Rows of sparse points that are turned into a few axes at once.
+TURNED = 10_000
 
 # Up to this many rows or columns a dense Gram matrix of them is quicker than iterations.
 SMALL = 500
@@ -86,9 +95,9 @@ def estimate(
         values, axes = leading_axes(Y, rest, w, count)
     else:
         _, values, axes = np.linalg.svd(Y, full_matrices=False)
-    loadings, following = leading(values / np.sqrt(divisor), axes, rank)
+    loadings, added = leading(values / np.sqrt(divisor), axes, rank, max(Y.shape) * EPS)
     loadings[:, variances == 0] = 0.0
-    return Estimate(mean, loadings, specific + following, None, remainder), total
+    return Estimate(mean, loadings, specific + added, None, remainder), total
 
 
 def _one_pass(X: Any, weights: Any, ddof: float) -> tuple[Estimate, float] | None:
@@ -125,13 +134,20 @@ def _one_pass(X: Any, weights: Any, ddof: float) -> tuple[Estimate, float] | Non
 def _all_axes(Y: Any, mean: Array, weights: Array, variances: Array) -> Array:
     """Rows F with F'F the whole scatter matrix: the centred points themselves, or fewer if there are more than p."""
     n, p = Y.shape
+    if not variances.any():
+        return np.zeros((0, p))
     if isinstance(Y, np.ndarray):
         rows = Y if n <= p else np.asarray(np.linalg.qr(Y, mode="r"))
     elif n <= p:
         rows = (Y.toarray() - mean) * np.sqrt(weights)[:, None]
     else:
-        scale, sigma, axes = spectrum(sparse_product(Y, weights) - weights.sum() * np.outer(mean, mean))
-        rows = sigma[:, None] * axes * scale
+        varying = np.flatnonzero(variances)
+        scale = np.sqrt(variances[varying])
+        scaled = Y[:, varying].multiply(1 / scale).tocsc()
+        values, axes = leading_axes(scaled, mean[varying] / scale, weights, varying.size)
+        factor = leading(values, axes, None, n * EPS)[0] * scale
+        rows = np.zeros((len(factor), p))
+        rows[:, varying] = factor
     rows[:, variances == 0] = 0.0
     return np.asarray(rows[rows.any(axis=1)])
 
@@ -205,16 +221,13 @@ def sparse_scatter(X: Any, weights: Array) -> tuple[Array, Array, Any, Array]:
     r"""Mean and variances, both (p,), and the points shifted to ``Y`` with the mean (p,) that is left in them.
 
     The variances are sums of squares about the mean, zeros included, hence without cancellation. The shift is the
-    mean in columns that lie far from zero, and zero elsewhere: hardly any entry of such a column is zero, so it is
-    as long dense as it was sparse, and products of its entries no longer cancel. Nothing else is expanded.
+    mean in columns that lie far from zero, and zero elsewhere.
     """
-    from scipy.sparse import csc_array
-
-    n, p = X.shape
+    p = X.shape[1]
     total = weights.sum()
     columns = np.repeat(np.arange(p), np.diff(X.indptr))
     stored = weights[X.indices]
-    zeros = total - np.bincount(columns, stored, p)
+    zeros = sums_of_absent(X.T, weights)
     mean = np.asarray(X.T @ weights) / total
     away = X.data - mean[columns]
     correction = (np.bincount(columns, stored * away, p) - zeros * mean) / total
@@ -222,17 +235,52 @@ def sparse_scatter(X: Any, weights: Array) -> tuple[Array, Array, Any, Array]:
     away -= correction[columns]
     variances = (np.bincount(columns, stored * away**2, p) + zeros * mean**2) / total
     variances[_constant(mean, variances)] = 0.0
-    far = np.flatnonzero((mean**2 > FAR * variances) & (mean != 0))
-    if far.size == 0:
+    far = mean**2 > FAR * variances
+    if not far.any():
         return mean, variances, X, mean
-    lengths = np.zeros(p + 1, dtype=np.int64)
-    lengths[far + 1] = n
-    shift = csc_array((np.repeat(mean[far], n), np.tile(np.arange(n), far.size), np.cumsum(lengths)), shape=(n, p))
-    shifted = csc_array(X - shift)
+    shifted = moved(X, np.where(far, mean, 0.0))
     shifted.data[np.repeat(variances == 0.0, np.diff(shifted.indptr))] = 0.0
     rest = mean.copy()
-    rest[far] = np.asarray(shifted[:, far].T @ weights) / total
+    rest[far] = np.asarray(shifted[:, np.flatnonzero(far)].T @ weights) / total
     return mean, variances, shifted, rest
+
+
+def moved(X: Any, shift: Array) -> Any:
+    """Sparse points less ``shift`` of shape (p,), in their own format.
+
+    A column with a shift is written out. Hardly any entry of a column that lies far from zero is zero, so that it is as
+    long dense as it was sparse, and products of its entries no longer cancel.
+    """
+    from scipy.sparse import csc_array
+
+    far = np.flatnonzero(shift)
+    if far.size == 0:
+        return X
+    n, p = X.shape
+    lengths = np.zeros(p + 1, dtype=np.int64)
+    lengths[far + 1] = n
+    parts = (np.repeat(shift[far], n), np.tile(np.arange(n), far.size), np.cumsum(lengths))
+    return X - csc_array(parts, shape=(n, p))
+
+
+def sums_of_absent(stored: Any, values: Array) -> Array:
+    """Of each row of a sparse matrix by rows the sum of the values, none negative, in the columns that it does not store.
+
+    The sum of all less those of the stored ones would be rounding where a row lacks little. So values are cut into parts
+    whose sums are exact in any order: what is left is exact too, and zero to the last bit for a row that lacks nothing.
+    """
+    from scipy.sparse import csr_array
+
+    ones = csr_array((np.ones(stored.nnz), stored.indices, stored.indptr), shape=stored.shape)
+    found, rest = np.zeros(stored.shape[0]), values
+    for _ in range(PARTS):
+        if not rest.any():
+            break
+        unit = 4.0 * np.spacing(rest.sum())
+        part = np.floor(rest / unit) * unit
+        found += part.sum() - ones @ part
+        rest = rest - part
+    return found
 
 
 def _constant(mean: Array, variances: Array) -> Any:
@@ -244,7 +292,7 @@ def leading_axes(Y: Any, mean: Array, weights: Array, count: int) -> tuple[Array
     r"""The ``count`` largest singular values, falling, and right vectors (count, p) of :math:`\sqrt{w_i}(y_i - m)`.
 
     ``Y`` is sparse and stays so: the smaller of its two Gram matrices if that is small, else Lanczos iterations
-    from a fixed start. Values below 1e-7 of the largest are rounding, since squares are what is computed.
+    from a fixed start. These are squares, of which the axes are taken; small values are those of the points along them.
     """
     from scipy.sparse.linalg import LinearOperator, svds
 
@@ -263,15 +311,26 @@ def leading_axes(Y: Any, mean: Array, weights: Array, count: int) -> tuple[Array
         return np.asarray(values[order]), np.ascontiguousarray(axes[order])
     if p <= n:
         squares, vectors = np.linalg.eigh(sparse_product(Y, weights) - weights.sum() * np.outer(mean, mean))
-        squares, vectors = squares[::-1][:count], vectors[:, ::-1][:, :count]
-        return np.sqrt(np.maximum(squares, 0.0)), np.ascontiguousarray(vectors.T)
+        values, axes = np.sqrt(np.maximum(squares[::-1], 0.0)), np.ascontiguousarray(vectors[:, ::-1].T)
+        if values[count - 1] <= BY_SQUARES * values[0]:
+            # All axes are turned, since among small ones their squares do not tell which are the larger.
+            _, values, turn = np.linalg.svd(_turned(Y, mean, roots, axes))
+            axes = turn @ axes
+        return values[:count], np.ascontiguousarray(axes[:count])
     # n x n: G = R (Y - 1m')(Y - 1m')' R with R = diag(roots)
     inner = Y @ mean
     G = (Y @ Y.T).toarray() - inner[:, None] - inner + mean @ mean
-    squares, left = np.linalg.eigh(roots[:, None] * G * roots)
-    squares, left = squares[::-1][:count], left[:, ::-1][:, :count]
-    values = np.sqrt(np.maximum(squares, 0.0))
-    values[values <= 1e-7 * values.max(initial=0.0)] = 0.0
-    scaled = left * roots[:, None]
-    axes = (Y.T @ scaled).T - np.outer(scaled.sum(axis=0), mean)
-    return values, np.asarray(axes / np.where(values > 0, values, 1.0)[:, None] * (values > 0)[:, None])
+    _, left = np.linalg.eigh(roots[:, None] * G * roots)
+    scaled = left[:, ::-1][:, :count] * roots[:, None]
+    _, values, axes = np.linalg.svd((Y.T @ scaled).T - np.outer(scaled.sum(axis=0), mean), full_matrices=False)
+    return values, axes
+
+
+def _turned(Y: Any, mean: Array, roots: Array, axes: Array) -> Array:
+    r"""R of shape (k, k) or less with R'R = B'B, where B has the rows :math:`\sqrt{w_i}(y_i - m)` along the k axes."""
+    rows, along, made = Y.tocsr(), axes @ mean, np.zeros((0, len(axes)))
+    for start in range(0, rows.shape[0], TURNED):
+        part = slice(start, start + TURNED)
+        block = roots[part, None] * (np.asarray(rows[part] @ axes.T) - along)
+        made = np.asarray(np.linalg.qr(np.vstack([made, block]), mode="r"))
+    return made

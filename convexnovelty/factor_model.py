@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from convexnovelty.covariances import leading
+from convexnovelty.covariances import EPS, leading
 from convexnovelty.moments import Moments
 from convexnovelty.validation import Array, integer
 from convexnovelty.whitening import as_points, is_sparse
@@ -48,27 +48,24 @@ def factor_model(source: Any, rank: Any, *, scaled: bool = True) -> Moments:
     divisor = np.where(deviations > 0, deviations, 1.0)
     if isinstance(source, Moments):
         _, values, axes = np.linalg.svd(source.loadings / divisor, full_matrices=False)
-        loadings, following = leading(values, axes, count)
+        loadings, added = leading(values, axes, count, max(source.loadings.shape) * EPS)
         # Factors of the rows themselves bound what they cut; those of variances alone know nothing of correlations.
-        return _assembled(source, loadings, following, divisor, source.specific_variances, source.forced_diagonal)
+        return _assembled(source, loadings, added, divisor, source.specific_variances, source.forced_diagonal)
     rescaled = source.multiply(1 / divisor).tocsc() if is_sparse(source) else source / divisor
     found = Moments.estimate(rescaled, rank=max(count, 1))
     if count == 0:
-        values = np.linalg.norm(found.loadings, axis=1)
-        return _assembled(
-            moments, found.loadings[:0], float(values.max(initial=0.0)) ** 2, divisor, np.zeros(moments.dimension)
-        )
+        largest = np.linalg.norm(found.loadings, axis=1).max(initial=0.0)
+        added = np.full(moments.dimension, float(largest) ** 2)
+        return _assembled(moments, found.loadings[:0], added, divisor, np.zeros(moments.dimension))
     # What the estimate put on the diagonal is the next eigenvalue, the same for every scaled feature.
-    return _assembled(
-        moments, found.loadings, float(found.specific_variances.max()), divisor, np.zeros(moments.dimension)
-    )
+    return _assembled(moments, found.loadings, found.specific_variances, divisor, np.zeros(moments.dimension))
 
 
 def _assembled(
-    moments: Moments, loadings: Array, following: float, scale: Array, specific: Array, forced: bool = False
+    moments: Moments, loadings: Array, added: Array, scale: Array, specific: Array, forced: bool = False
 ) -> Moments:
     """Back in the units of the features; a feature without variance gets none."""
-    added = np.where(moments.variances > 0, following * scale**2, 0.0)
+    added = np.where(moments.variances > 0, added * scale**2, 0.0)
     made = Moments.low_rank(moments.mean, loadings * scale, specific + added, moments.count, moments.ddof)
     made.forced_diagonal = forced
     return made

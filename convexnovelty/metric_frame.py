@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
+from convexnovelty.estimates import moved
 from convexnovelty.formulation import Quantity
 from convexnovelty.frames import far_beyond
 from convexnovelty.moments import Moments
@@ -23,7 +24,7 @@ from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.product import Product
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
-from convexnovelty.whitening import Whitening, is_sparse
+from convexnovelty.whitening import Whitening, column_sizes, far_mean, is_sparse
 
 __all__ = ["MetricFrame", "ridge_of", "worst_moments"]
 
@@ -80,6 +81,11 @@ class MetricFrame:
                 )
             floor = 1e-12 * (moments.variances.mean() + self.ridge) + np.finfo(float).tiny
             deviations = np.sqrt(moments.variances + self.ridge + floor)
+            flat = np.flatnonzero(moments.variances + self.ridge == 0)
+            if flat.size:
+                # What the negatives do not vary in has no deviation: its unit is that of the positives beside their mean.
+                sizes = column_sizes(positives[:, flat], moments.mean[flat])
+                deviations[flat] = np.where(sizes > 0, sizes, 1.0)
             self.axes, self.inverse = sp.diags_array(1 / deviations).tocsr(), sp.diags_array(deviations).tocsr()
         elif worst is None:
             added = far_beyond(uncertainty.centred(moments), np.eye(moments.dimension), np.array(moments.variances))
@@ -109,10 +115,12 @@ class MetricFrame:
         if not is_sparse(self.positives):
             rows = (self.positives - self.moments.mean) @ self.axes
             return (self.scale * rows) @ self.y, []
-        # The mean is subtracted through one variable: from the points it would fill them.
-        level = cp.Variable(name="level")
-        along = self.scale * np.asarray(self.axes.T @ self.moments.mean)
-        return (self.scale * (self.positives @ self.axes)).tocsr() @ self.y - level, [level == along @ self.y]
+        # The mean is subtracted through one variable where from the points it would fill them. Far from zero it does not, and
+        # a level of its size would leave the margins few of a solver's digits.
+        level, shift = cp.Variable(name="level"), far_mean(self.moments, self.ridge or 0.0)
+        rows = moved(self.positives, shift) @ self.axes
+        along = self.scale * np.asarray(self.axes.T @ (self.moments.mean - shift))
+        return (self.scale * rows).tocsr() @ self.y - level, [level == along @ self.y]
 
     def variance(self, robust: MomentSet, recipe: MomentSet) -> tuple[Any, list[Any], dict[str, Any]]:
         """The worst w'Sw over the objective's unit, with the constraints and the letters that it needs.

@@ -16,15 +16,18 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.columns import agree, by_name, names_of
-from convexnovelty.covariances import Spectrum, leading, spectrum, spectrum_of_factor
+from convexnovelty.covariances import EPS, Spectrum, leading, spectrum, stacked
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import Estimate, estimate, exact_sum, nonnegative_vector
+from convexnovelty.factor_metric import FactorMetric
 from convexnovelty.validation import Array, integer, nonnegative, points, positive, symmetric, vector
 
 __all__ = ["Moments"]
 
 # A vector counts as in the range of S if what is outside is below this share of it, both in columns of variance 1.
 RANGE_TOLERANCE = 1e-8
+
+SPREAD = 4 * EPS  # of a sample beside its mean, up to which it is rounding
 
 REPRESENTATIONS = ("dense", "diagonal", "low_rank")
 
@@ -234,9 +237,19 @@ class Moments:
         if self.representation == "diagonal":
             kept = np.flatnonzero(self._specific > 0)
             return np.sqrt(self._specific), np.ones(kept.size), np.eye(self.dimension)[kept]
-        if not self._specific.any():
-            return spectrum_of_factor(self._loadings)
-        return spectrum(self.covariance)
+        metric = self.metric
+        rows = metric.on_range(stacked(self._loadings, self._specific) / metric.divisor)
+        _, sigma, axes = np.linalg.svd(rows, full_matrices=False)
+        return metric.deviations, sigma[: metric.rank], axes[: metric.rank]
+
+    @cached_property
+    def metric(self) -> FactorMetric:
+        """The inverse of S on its range, which decides the rank for everything that is asked of these moments."""
+        if self._dense is not None:
+            return FactorMetric.of_spectrum(self._spectrum)
+        # The spread of a sample is known to rounding of its mean; numbers that were given are what they are.
+        rounding = np.zeros(self.dimension) if self.count is None else SPREAD * np.abs(self.mean)
+        return FactorMetric(self._loadings, self._specific, rounding)
 
     @cached_property
     def factor(self) -> Array:
@@ -270,12 +283,10 @@ class Moments:
     def solve(self, v: Any) -> Array:
         """The shortest x with S x = v, that is S^+ v, of shape (p,).
 
-        With low rank plus a diagonal above zero, by Woodbury's identity: r x r is all that is factorised.
-        Raises InputError if v does not lie in the range of S, naming the column that shows it.
+        Low rank plus a diagonal is solved by Woodbury's identity in all columns but those with nearly no variance of
+        their own. Raises InputError if v does not lie in the range of S, naming the column that shows it.
         """
         v = vector(v, "v", self.dimension)
-        if self.representation == "low_rank" and self._specific.all():
-            return self._woodbury(v)
         outside = self.null_direction(v)
         if outside is not None:
             worst = int(np.abs(outside * v).argmax())
@@ -283,16 +294,10 @@ class Moments:
                 f"v: not in the range of the covariance, since column {worst} of v is {v[worst]:.6g} along a direction "
                 "without variance; add a ridge to the covariance, or use null_direction(v), which separates v from 0"
             )
-        if self.representation == "diagonal":
-            return np.asarray(v / np.where(self._specific > 0, self._specific, np.inf))
-        scale, sigma, axes = self._spectrum
-        divisor = np.where(scale > 0, scale, 1.0)
-        x = axes.T @ ((axes @ (v / divisor)) / sigma**2) / divisor
-        if sigma.size == self.dimension:
-            return np.asarray(x)
-        # x solves the equations; the shortest solution is its part in the range of S.
-        basis, _ = np.linalg.qr((axes * scale).T)
-        return np.asarray(basis @ (basis.T @ x))
+        x = self.metric.solve(v)
+        if self.representation == "low_rank":
+            x = x + self.metric.solve(v - self.multiply(x))  # once more, since the identity's difference cancels
+        return self.metric.shortest(x)
 
     def null_direction(self, v: Any) -> Array | None:
         """A direction a with S a = 0 and a'v > 0, or None if v lies in the range of S (to 1e-8 of v).
@@ -304,27 +309,10 @@ class Moments:
         missed = np.where(constant, v, 0.0)
         if np.abs(missed).max() > RANGE_TOLERANCE * np.abs(v).max():
             return missed
-        if self._specific.all() or self.representation == "diagonal":
-            return None
-        scale, _, axes = self._spectrum
-        divisor = np.where(scale > 0, scale, 1.0)
-        scaled = np.where(constant, 0.0, v / divisor)
-        residual = scaled - axes.T @ (axes @ scaled)
-        residual -= axes.T @ (axes @ residual)  # a second time, so that a small remainder is orthogonal too
+        residual, scaled = self.metric.beyond(np.where(constant, 0.0, v))
         if np.linalg.norm(residual) <= RANGE_TOLERANCE * np.linalg.norm(scaled):
             return None
-        return np.asarray(residual / divisor)
-
-    def _woodbury(self, v: Array) -> Array:
-        loadings, specific = self._loadings, self._specific
-        small = np.eye(loadings.shape[0]) + (loadings / specific) @ loadings.T
-
-        def once(u: Array) -> Array:
-            scaled = u / specific
-            return np.asarray(scaled - (loadings.T @ np.linalg.solve(small, loadings @ scaled)) / specific)
-
-        x = once(v)
-        return x + once(v - self.multiply(x))  # one refinement, since the difference cancels for a small diagonal
+        return np.asarray(residual / self.metric.divisor)
 
     def rotated(self, axes: Any) -> Moments:
         """The moments V'm and V'SV of the points in the axes V of shape (p, q), one a column; dense."""
@@ -356,8 +344,8 @@ class Moments:
         if self.representation == "diagonal":
             return self
         _, values, axes = np.linalg.svd(self.loadings, full_matrices=False)
-        loadings, following = leading(values, axes, rank)
-        parts = Estimate(self.mean, loadings, self._specific + following, None, self._remainder)
+        loadings, added = leading(values, axes, rank, max(self.loadings.shape) * EPS)
+        parts = Estimate(self.mean, loadings, self._specific + added, None, self._remainder)
         return Moments._made(parts, "low_rank", self.count, self.ddof)._after(self).named(self.names)
 
     def update(self, chunk: Any, weights: Any = None) -> Moments:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.errors import InputError
-from convexnovelty.estimates import sparse_points, sparse_scatter
+from convexnovelty.estimates import sparse_points, sparse_scatter, sums_of_absent
 from convexnovelty.validation import Array, points, vector
 
 __all__ = [
     "is_sparse",
     "refuse_dense_covariance",
     "rows_of",
+    "sparse_distances_to",
     "sparse_gamma",
     "sparse_products",
     "sparse_squared_distances",
@@ -58,6 +59,19 @@ def sparse_squared_distances(X: Any, Z: Any) -> Array:
         i, j = rows[start : start + PAIRS], columns[start : start + PAIRS]
         distances[i, j] = sparse_squared_norms(X[i] - Z[j])
     return distances
+
+
+def sparse_distances_to(Z: Any, center: Array) -> Array:
+    """||z_j - c||^2 of shape (m,): of the entries that are stored from differences, of the others the centre's squares."""
+    from scipy.sparse import csr_array
+
+    Z = csr_array(Z, dtype=np.float64)
+    if not Z.has_canonical_format:
+        Z = Z.copy()
+        Z.sum_duplicates()
+    rows = np.repeat(np.arange(Z.shape[0]), np.diff(Z.indptr))
+    squares = np.bincount(rows, (Z.data - center[Z.indices]) ** 2, Z.shape[0])
+    return np.asarray(squares + sums_of_absent(Z, center**2))
 
 
 def sparse_gamma(X: Any, weights: Any = None) -> float | None:

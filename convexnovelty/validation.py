@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexnovelty.columns import in_places
+from convexnovelty.columns import in_places, refuse_dates
 from convexnovelty.errors import InputError
 
 __all__ = [
@@ -40,6 +40,7 @@ SYMMETRY_TOLERANCE = 1e-8  # relative to the largest entry: what rounding in a p
 
 def _numeric(value: Any, name: str) -> Array:
     """``value`` as a float64 array of its own shape, or an error that says which kind it is."""
+    refuse_dates(value, name)
     if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):
         value = value.to_numpy()
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
@@ -54,6 +55,7 @@ def _numeric(value: Any, name: str) -> Array:
         array = np.asarray(value)
     except ValueError as error:
         raise InputError(f"{name}: not a rectangular array ({error}); give rows of equal length") from error
+    refuse_dates(array, name)
     if array.dtype.kind == "c":
         raise InputError(f"{name}: complex numbers (dtype {array.dtype}) were found; give real numbers")
     if array.dtype.kind == "O":

@@ -137,11 +137,12 @@ def _of_inner(base: Kernel, inner: Array) -> Array:
 def _numbers(moments: Moments) -> dict[str, Any]:
     if moments.representation == "dense":
         return {"mean": moments.mean.tolist(), "covariance": moments.covariance.tolist()}
-    return {
+    numbers: dict[str, Any] = {
         "mean": moments.mean.tolist(),
         "loadings": moments.loadings.tolist(),
         "specific_variances": moments.specific_variances.tolist(),
     }
+    return numbers if moments.count is None else numbers | {"count": moments.count}
 
 
 def _moments(numbers: dict[str, Any]) -> Moments:
@@ -150,6 +151,6 @@ def _moments(numbers: dict[str, Any]) -> Moments:
             return Moments(numbers["mean"], numbers["covariance"])
         mean = np.asarray(numbers["mean"], dtype=float)
         loadings = np.asarray(numbers["loadings"], dtype=float).reshape(-1, mean.size)
-        return Moments.low_rank(mean, loadings, numbers["specific_variances"])
+        return Moments.low_rank(mean, loadings, numbers["specific_variances"], numbers.get("count"))
     except KeyError as error:
         raise InputError(f"moments: {sorted(numbers)} were found; {error} is missing") from error

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from convexnovelty import datasets
+from convexnovelty import datasets, estimates, streams
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.moments import Moments
 
@@ -146,6 +146,75 @@ def test_far_from_the_origin_nothing_cancels(representation: str, sparse: bool, 
 
 
 # --- weights
+
+
+def rational_moments(X: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance without any rounding but that of the result."""
+    rows, w = [[Fraction(x) for x in row] for row in X], [Fraction(x) for x in weights]
+    p, total = X.shape[1], sum(w)
+    mean = [sum(v * row[j] for v, row in zip(w, rows, strict=True)) / total for j in range(p)]
+    away = [[x - m for x, m in zip(row, mean, strict=True)] for row in rows]
+    pairs = [
+        [sum(v * row[i] * row[j] for v, row in zip(w, away, strict=True)) / total for j in range(p)] for i in range(p)
+    ]
+    return np.array([float(m) for m in mean]), np.array([[float(x) for x in row] for row in pairs])
+
+
+def far_columns(n: int, far: float) -> tuple[sp.csr_array, np.ndarray]:
+    """Columns far from zero, full and with gaps of little and of much weight, beside constant, sparse and empty ones."""
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 7)) + far
+    X[2, 1] = X[3, 2] = 0.0
+    X[:, 3] = np.where(rng.random(n) < 0.5, X[:, 3], 0.0)
+    X[:, 4] = np.where(rng.random(n) < 0.3, rng.normal(size=n), 0.0)
+    X[:, 5], X[:, 6] = 0.0, 3.0 * far
+    weights = rng.random(n) + 0.1
+    weights[[2, 3, 4]] = 1e-8, 0.7, 0.0
+    rows, columns = np.indices(X.shape)
+    kept = (X != 0) | ((columns == 4) & (rows % 3 == 0))  # with zeros among the stored entries
+    return sp.csr_array((X[kept], (rows[kept], columns[kept])), shape=X.shape), weights
+
+
+@pytest.mark.parametrize("far", [1e5, 1e7, 1e9])
+@pytest.mark.parametrize("n", [5, 40])
+def test_weights_of_sparse_points_cost_no_digits(n: int, far: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, weights = far_columns(n, far)
+    for w in (weights, np.full(n, 0.1)):
+        mean, covariance = rational_moments(X.toarray(), w)
+        size = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance))) + np.finfo(float).tiny
+        parts = [(X[:2], w[:2]), (X[2:], w[2:])]
+        for representation in REPRESENTATIONS:
+            expected = np.diag(np.diag(covariance)) if representation == "diagonal" else covariance
+            for found in (
+                Moments.estimate(X, w, representation=representation),
+                streams.moments_of([(X, w)], representation=representation),
+                streams.moments_of(parts, representation=representation),
+            ):
+                np.testing.assert_allclose(found.mean, mean, rtol=1e-15)
+                assert (np.abs(found.covariance - expected) / size).max() < 1e-10
+        best = Moments.estimate(X, w, rank=1)
+        values, axes = np.linalg.eigh(covariance)
+        np.testing.assert_allclose(
+            best.loadings.T @ best.loadings,
+            values[-1] * np.outer(axes[:, -1], axes[:, -1]),
+            rtol=0,
+            atol=1e-9 * values[-1],
+        )
+        monkeypatch.setattr(estimates, "ONE_PASS", 0)
+        found = Moments.estimate(X, w, representation="diagonal")
+        np.testing.assert_allclose(found.variances, np.diag(covariance), rtol=1e-10)
+        monkeypatch.undo()
+
+
+@given(seed=st.integers(0, 10_000), size=st.sampled_from([1e-290, 1.0, 1e290]))
+def test_sums_of_what_rows_lack_are_exact(seed: int, size: float) -> None:
+    rng = np.random.default_rng(seed)
+    values = size * np.exp(rng.normal(size=30) * rng.choice([0.1, 10.0]))
+    has = rng.random((6, 30)) < np.array([0.0, 0.2, 0.5, 0.9, 0.97, 1.0])[:, None]
+    found = estimates.sums_of_absent(sp.csr_array(has), values)
+    expected = [float(sum((Fraction(v) for v in values[~row]), Fraction(0))) for row in has]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert found[-1] == 0.0
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)

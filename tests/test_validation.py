@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -68,7 +69,8 @@ def test_booleans_count_as_numbers() -> None:
         (np.array([[1.0, "2.0"]], dtype=object), r"'2\.0' of type str was found at row 0, column 1"),
         ([[1.0, None]], "None"),
         ([[1j, 2.0]], "complex"),
-        (np.array([["2020-01-01"]], dtype="datetime64[D]"), "datetime"),
+        (np.array([["2020-01-01"]], dtype="datetime64[D]"), "dates were found; give numbers"),
+        (pl.DataFrame({"a": [date(2020, 1, 1)], "b": [1.0]}), "dates were found; give numbers"),
         (np.ma.array(GOOD, mask=[[False, True], [True, False]]), "2 entries are masked"),
         (sp.csr_array(np.eye(2)), "sparse.*toarray"),
         (sp.csr_matrix(np.eye(2)), "sparse.*toarray"),

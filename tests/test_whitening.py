@@ -65,6 +65,45 @@ def test_inner_products_distances_and_solutions(kind, form):
     assert not W.outside(form(X))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("far", [1e5, 1e8])
+def test_sparse_points_far_from_the_origin_keep_the_digits_of_their_differences(kind, far):
+    near = moments_of(kind)
+    mean = np.round(near.mean * 4) / 4  # sums with ``far`` are exact
+    shift = np.array([far, 0.0, -far, 0.0, far, 0.0])
+    if kind == "dense":
+        low, high = (Moments(m, near.covariance) for m in (mean, mean + shift))
+    else:
+        low, high = (Moments.low_rank(m, near.loadings, near.specific_variances) for m in (mean, mean + shift))
+    X, Z = (np.round(points(seed) * 4) / 4 for seed in (1, 2))
+    Z[0] = X[0] + [0.0, 0.0, 0.25, 0.0, 0.0, 0.0]
+    W, V = Whitening(low), Whitening(high)
+    left, right = sp.csr_array(X + shift), sp.csr_array(Z + shift)
+    close = {"rtol": 1e-10, "atol": 1e-10}
+    np.testing.assert_allclose(V.inner(left, right), W.inner(X, Z), **close)
+    np.testing.assert_allclose(V.inner(left), W.inner(X), **close)
+    np.testing.assert_allclose(V.coordinates(left), W.coordinates(X), **close)
+    np.testing.assert_allclose(V.squared_norms(left), W.squared_norms(X), **close)
+    np.testing.assert_allclose(V.squared_distances(left, right), W.squared_distances(X, Z), **close)
+    np.testing.assert_allclose(V.squared_distances(left, Z + shift), W.squared_distances(X, Z), **close)
+
+
+def test_sparse_points_far_from_their_mean_keep_their_distances():
+    moments = Moments.low_rank([0.0, 0.0, 0.0], [[1.0, 1.0, 0.0]], [1.0, 1.0, 1.0])
+    X = np.array([[1e8, 0.0, 1.0], [1e8, 0.0, 1.5], [0.0, 0.0, 2.0]])
+    found = Whitening(moments).squared_distances(sp.csr_array(X))
+    assert found[0, 1] == 0.25 and (found.diagonal() == 0).all()
+
+
+def test_a_constant_column_far_from_the_origin_has_no_outside_of_rounding():
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    X[:, 1] = 1e8 + 0.25
+    moments = Moments.estimate(sp.csr_array(X))
+    assert not Whitening(moments).outside(sp.csr_array(X))
+    X[3, 1] += 0.25
+    assert Whitening(moments).outside(sp.csr_array(X))
+
+
 def test_distances_of_near_points_keep_their_digits():
     moments = moments_of("low rank")
     x = 1e3 * np.ones((1, 6))

@@ -39,6 +39,7 @@ NEWTON = 3000  # free coordinates up to which a dense factorisation is made
 # is enough if pair steps have found the right ones.
 ROUGH, FINE, MANY = 1e-4, 1e-6, 100
 ROUNDING = 4e-15  # relative to the gradient: what its last bits may add up to
+PATIENCE = 20  # working sets after which a gap that rounding explains is one that nothing will close
 REFRESHED = 10  # columns a support vector beyond which the gradient is evaluated anew at the end
 GOLDEN = 0.5 * 5.0**0.5 - 0.5
 
@@ -137,11 +138,13 @@ class _Solver:
         """Working sets until the gap is at most ``target``; all points are one if they are few."""
         from convexnovelty.algorithms import _reduced
 
-        size = WORKING_SET
+        size, began = WORKING_SET, state.rounds
         while True:
             high, low, free = _reduced.survey(state.gradient, state.b, box.lower, box.upper)
             gap = high - low if box.total is not None else max(high, -low)
             if not gap > target:
+                return
+            if state.rounds - began >= PATIENCE and gap <= _rounding(gram, state.b):
                 return
             if state.rounds >= self.limit:
                 raise SolverError(
@@ -210,6 +213,12 @@ class _Solver:
             if not gap < 0.5 * before:
                 break
         return gap
+
+
+def _rounding(gram: Gram, b: Array) -> float:
+    """What the last bits of a score may add up to: its terms are larger than their sum where nothing is separated."""
+    lengths = np.sqrt(np.maximum(gram.diagonal()[: gram.size], 0.0))
+    return ROUNDING * float(lengths.max() * (np.abs(b[: gram.size]) @ lengths))
 
 
 def _newton(block: Array, gradient: Array, b: Array, box: Box, free: Indices, missing: float | None) -> Array:

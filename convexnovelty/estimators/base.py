@@ -6,7 +6,7 @@ import functools
 import numbers
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from convexnovelty import kernels
-from convexnovelty.columns import in_places
+from convexnovelty.columns import in_places, refuse_dates, types_of
 from convexnovelty.distances import laplacian_gamma, scale_gamma
 from convexnovelty.errors import ArgumentTypeError, IndefiniteError, InputError
 from convexnovelty.estimators.scores import Score
@@ -164,10 +164,9 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         points(X, "X")
     in_places(X, "X")
-    found = _types(X)
-    if found & set("Mm"):
-        raise ArgumentTypeError("X: dates were found; give numbers, for example days since a date that matters")
-    if found & set("US"):
+    table = _table(X)
+    refuse_dates(table, "X")
+    if _types(table) & set("US"):
         raise ArgumentTypeError("X: strings or categories were found, which may be numbers or names; give numbers")
     try:
         made = validate_data(estimator, X, *labels, **{"dtype": np.float64, **options})
@@ -203,16 +202,19 @@ def check_parameters(estimator: Any) -> None:
         generator(state)
 
 
+def _table(X: Any) -> Any:
+    """Rows in a list as an array, where they make one; anything else as it is."""
+    if not isinstance(X, (list, tuple)):
+        return X
+    try:
+        return np.asarray(X)
+    except ValueError:  # rows of unequal length, which scikit-learn describes
+        return X
+
+
 def _types(X: Any) -> set[str]:
     """NumPy's letters for the types of an array's entries or of a frame's columns; S for text in any of its forms."""
-    if isinstance(X, (list, tuple)):
-        try:
-            X = np.asarray(X)
-        except ValueError:  # rows of unequal length, which scikit-learn describes
-            return set()
-    columns = getattr(X, "dtypes", ())  # a Series, which scikit-learn refuses as one-dimensional, has one for all
-    types = [getattr(X, "dtype", None), *(columns if isinstance(columns, Iterable) else ())]
-    types = [kind for kind in types if kind is not None]
+    types = types_of(X)
     letters = {str(getattr(kind, "kind", "")) for kind in types}
     text = any(str(kind).lower() in ("str", "string", "utf8", "category", "categorical") for kind in types)
     if "O" in letters and not sp.issparse(X):
@@ -356,6 +358,7 @@ def _counted(X: Array, weights: Array) -> tuple[Array, Array]:
 
 def checked_weights(sample_weight: Any, X: Array) -> Array:
     """Weights as an array, none of them negative and not all of them zero."""
+    refuse_dates(sample_weight, "sample_weight")
     try:
         weights: Array = _check_sample_weight(sample_weight, X, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -24,6 +24,7 @@ from convexnovelty.validation import Array, integer, nonnegative
 
 __all__ = ["MomentClassifier"]
 
+RIDGE = 1e-6  # the share that is added where nothing is said, and no factors leave a diagonal
 FULL = 2.0  # gigabytes that a covariance of sparse points may take without being asked for
 
 
@@ -68,7 +69,9 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         matched by them with those of X.
     factors : None for the full covariance; k for the factor model with k factors and a diagonal; 0 for the variances
         alone, which of sparse points by rows are read in one pass. Moments that were given are cut down likewise.
-    ridge : variance added in every direction, relative to the moments' own size.
+    ridge : variance added in every direction, as a share of the negatives' mean square ``unit**2`` (the squared length of
+        their mean and all variances together). None for 1e-6, and for none where ``factors`` are asked for: their model has
+        a diagonal of its own. Directions without any variance tell positives for certain then, as they do with 0.
     solver : "auto" for coordinate descent where it is exact and Clarabel elsewhere, or the name of a CVXPY solver.
 
     Attributes
@@ -97,7 +100,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tail: Any = None,
         negative_moments: Any = None,
         factors: int | None = None,
-        ridge: float = 1e-6,
+        ridge: float | None = None,
         solver: str = "auto",
     ) -> None:
         self.slack_penalty = slack_penalty
@@ -154,11 +157,11 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         moments = self._ridged(moments)
         positives = X if index.all() else X[index == 1]
-        exact = self.solver == "auto" and self.uncertainty is None and self.slack_penalty is not None
-        if exact:
+        solution = None
+        if self.solver == "auto" and self.uncertainty is None and self.slack_penalty is not None:
             # The region does not depend on the tail, but the bound does.
-            solution = moment_classifier.coordinate_descent(positives, moments, self.slack_penalty, tail=self.tail)
-        else:
+            solution = moment_classifier.sequential(positives, moments, self.slack_penalty, tail=self.tail)
+        if solution is None:
             problem = moment_classifier.moment_classifier(
                 positives, moments, self.slack_penalty, self.uncertainty, self.tail
             )
@@ -207,10 +210,11 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return moments.truncated(self.factors)
 
     def _ridged(self, moments: Moments) -> Moments:
-        added = nonnegative(self.ridge, "ridge", squared=True) * moments.unit**2
-        if added == 0 or (self.factors and moments.representation == "low_rank"):
-            return moments
-        return moments.ridged(added)
+        ridge = self.ridge
+        if ridge is None:
+            ridge = 0.0 if self.factors and moments.representation == "low_rank" else RIDGE
+        added = nonnegative(ridge, "ridge", squared=True) * moments.unit**2
+        return moments.ridged(added) if added else moments
 
     def _scores(self, X: Any) -> Array:
         values: Array = self.score_(sp.csr_array(X) if sp.issparse(X) else X)

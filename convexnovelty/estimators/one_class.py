@@ -9,14 +9,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty.algorithms.block_dual import solve_dual
+from convexnovelty.distances import squared_norms
 from convexnovelty.errors import InputError
+from convexnovelty.estimates import moved
 from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel, takes_sparse
 from convexnovelty.estimators.scores import BallScore, DistanceScore, ExpansionScore, RegionScore
 from convexnovelty.features import FeatureMap
 from convexnovelty.kernels import Linear, Precomputed
 from convexnovelty.modelling import NOTHING, nothing_separated, outlier_share, quantile_interval
+from convexnovelty.moments import Moments
 from convexnovelty.regions import SOLVED, Guarantee, below_level, spread
 from convexnovelty.validation import Array, number
+from convexnovelty.whitening import far_mean
 
 __all__ = ["OneClassSVM", "SoftBall"]
 
@@ -182,8 +186,8 @@ class SoftBall(_KernelMachine):
             solution = soft_ball.soft_ball(features, nu, weights=weights).solve(name)
             return self._solved(features, solution, X)
         kernel = kernel.fitted(X)
-        if isinstance(kernel, Linear) and (dense := _worth_writing_out(X)) is not None:
-            return self._about_mean(dense, nu, weights)
+        if isinstance(kernel, Linear):
+            return self._of_points(X, nu, weights)
         squares = kernel.diagonal(X)
         result = solve_dual(
             X,
@@ -205,11 +209,11 @@ class SoftBall(_KernelMachine):
             scale=float(squares.max(initial=0.0)),
         )
 
-    def _about_mean(self, X: Array, nu: float, weights: Array | None) -> Learned:
-        """The ball of the points themselves, about their mean: far from the origin it would drown in their lengths."""
-        mean = X.mean(axis=0)
-        points = X - mean
-        squares = np.einsum("ij,ij->i", points, points)
+    def _of_points(self, X: Any, nu: float, weights: Array | None) -> Learned:
+        """The ball of the points themselves, moved by their mean: far from the origin it would drown in their lengths."""
+        X, mean = _near_origin(X)
+        points = moved(X, mean) if sp.issparse(X) else X - mean
+        squares = squared_norms(points)
         upper = self._upper(X.shape[0], weights)
         result = solve_dual(
             points, Linear(), upper=upper, linear=-squares / 2, tolerance=TOLERANCE, of_scores=OF_SCORES
@@ -227,11 +231,15 @@ class SoftBall(_KernelMachine):
         )
 
 
-def _worth_writing_out(X: Any) -> Array | None:
-    """The points as a dense array, unless they are sparse and mostly zero."""
-    if not sp.issparse(X):
-        return np.asarray(X)
-    return np.asarray(X.toarray()) if X.nnz > FULL * X.shape[0] * X.shape[1] else None
+def _near_origin(X: Any) -> tuple[Any, Array]:
+    """The points, dense unless they are sparse and mostly zero, and the mean that brings them near to the origin.
+
+    Points that are mostly zero lie near to it but in columns that are far from zero, the only ones that have a mean here.
+    """
+    if sp.issparse(X) and X.nnz <= FULL * X.shape[0] * X.shape[1]:
+        return sp.csr_array(X), far_mean(Moments.estimate(X, representation="diagonal"))
+    dense = np.asarray(X.toarray() if sp.issparse(X) else X)
+    return dense, dense.mean(axis=0)
 
 
 def _shares(weights: Array | None) -> Array | None:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from convexnovelty.algorithms.block_dual import decision
-from convexnovelty.distances import squared_norms
 from convexnovelty.kernels import Kernel, Linear
 from convexnovelty.regions import Region
+from convexnovelty.sparse_rows import is_sparse, sparse_distances_to
 from convexnovelty.validation import Array
 
 __all__ = ["BallScore", "DistanceScore", "ExpansionScore", "LinearScore", "RegionScore", "Score"]
@@ -56,8 +55,8 @@ class DistanceScore(Score):
 
     def __call__(self, Z: Any) -> Array:
         """The score of each row."""
-        if sp.issparse(Z):
-            return np.asarray(2 * (Z @ self.center) - squared_norms(Z) - self.center @ self.center)
+        if is_sparse(Z):
+            return -sparse_distances_to(Z, self.center)
         away = Z - self.center
         return np.asarray(-np.einsum("ij,ij->i", away, away))
 

@@ -37,7 +37,7 @@ from convexnovelty.chance import (
 )
 from convexnovelty.columns import by_name
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InfeasibleError, InputError, SolverError, UnboundedError
+from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.factor_model import factor_model
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
@@ -101,11 +101,17 @@ def _hard(slack_penalty: Slack = None) -> str | None:
     return "a hard margin has no slacks" if slack_penalty is None else None
 
 
+OFF_RANGE = "the covariance is singular and some positive point lies off its range, so that it has no whitened image"
+
+
 def _metric(positives: Any, negative_moments: Moments, uncertainty: Set = None) -> Whitening:
     found = worst_moments(negative_moments, as_moment_set(uncertainty))
     if found is None:
         raise InputError(f"uncertainty: {_no_metric(positives, negative_moments, uncertainty)}; use the program")
-    return Whitening(found)
+    metric = Whitening(found)
+    if metric.outside(positives):
+        raise InputError(f"negative_moments: {OFF_RANGE}; use the program, or add a ridge")
+    return metric
 
 
 def _no_metric(positives: Any, negative_moments: Moments, uncertainty: Set = None) -> str | None:
@@ -116,7 +122,7 @@ def _no_metric(positives: Any, negative_moments: Moments, uncertainty: Set = Non
     if multiplier(recipe, negative_moments) is None:
         return f"the worst loss over {uncertainty!r} is no multiple of its deviation"
     if Whitening(found).outside(positives):
-        return "the covariance is singular and some positive point lies off its range, so that it has no whitened image"
+        return OFF_RANGE
     return None
 
 
@@ -597,6 +603,23 @@ def coordinate_descent(
         "coordinate descent",
         result.iterations,
     )
+
+
+def sequential(
+    positives: Any, negative_moments: Moments, slack_penalty: float, uncertainty: Set = None, tail: Tail = None
+) -> Solution | None:
+    """Coordinate descent where it is exact; None where only the program is.
+
+    That is where a positive point has no whitened image, since the negatives do not vary in a direction in which it lies off
+    their mean, and where slacks are so dear that single coordinates creep.
+    """
+    X = _points(positives, negative_moments)
+    if _no_metric(X, negative_moments, uncertainty) is not None:
+        return None
+    try:
+        return coordinate_descent(X, negative_moments, slack_penalty, uncertainty, tail)
+    except (IndefiniteError, SolverError):
+        return None
 
 
 @METHOD.node(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from convexnovelty.columns import DATES, is_date
 from convexnovelty.errors import InputError
 from convexnovelty.streams.source import Source, needed, rows_at_once
 
@@ -41,6 +42,9 @@ class Parquet(Source):
         opened, wanted = self._opened(), self._wanted()
         if isinstance(self.given, (str, Path)):
             opened = _agreed(str(self.given), opened, wanted, all_columns=self.columns.features is None)
+        if self.columns.weights is not None:
+            schema = opened.schema_arrow if hasattr(opened, "schema_arrow") else opened.schema
+            _refuse_dates(self.columns.weights, schema.field(self.columns.weights).type)
         rows = rows_at_once(self.rows, len(wanted))
         if hasattr(opened, "iter_batches"):  # a ParquetFile
             batches = opened.iter_batches(batch_size=rows, columns=wanted)
@@ -132,6 +136,7 @@ class _Batch:
 def _matrix(batch: Any) -> Any:
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        _refuse_dates(name, column.type)
         values = column.to_numpy(zero_copy_only=False)
         if values.dtype.kind == "O" and column.null_count and str(column.type) == "bool":
             values = np.array([np.nan if item is None else float(item) for item in values])
@@ -141,3 +146,8 @@ def _matrix(batch: Any) -> Any:
             )
         columns.append(values)
     return np.column_stack(columns).astype(np.float64, copy=False)
+
+
+def _refuse_dates(name: str, kind: Any) -> None:
+    if is_date(kind):
+        raise InputError(f"column {name!r} of type {kind}: {DATES}, or name the columns that are features")

@@ -7,6 +7,7 @@ import pytest
 
 from convexnovelty import kernels
 from convexnovelty.algorithms import blocks, smo
+from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.algorithms.box import Box, kkt_gap
 from convexnovelty.algorithms.gram import gram_of, padded
 
@@ -44,3 +45,14 @@ def test_a_point_whose_free_block_has_no_curvature_is_left_as_it_is():
     for total in (None, 0.75):
         found = smo._polished(smo._Program(curved, np.array([1.0, -1.0, 0.5]), Box.of(3, 1.0, None, total)), start)
         assert found.tolist() == start.tolist()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_no_gap_is_asked_for_that_terms_hide_where_they_cancel(seed, unit):
+    """The hull holds the origin: all scores are sums of terms that cancel, and their own last bits tell nothing."""
+    x = unit * (np.random.default_rng(seed).normal(size=(59, 1)) + 1)
+    assert x.min() < 0 < x.max()
+    found = solve_dual(x, kernels.linear(), upper=1.0, tolerance=1e-6, of_scores=1e-9, max_rounds=200)
+    assert found.multipliers.sum() == pytest.approx(1.0, abs=1e-14) and (found.multipliers >= 0).all()
+    assert abs(found.multipliers @ x).item() <= 1e-13 * np.abs(x).max()

@@ -60,6 +60,17 @@ def test_widths_of_sparse_rows(seed: int, scale: float) -> None:
     assert scale_gamma(sp.csr_array((3, 2))) == 1.0
 
 
+@pytest.mark.parametrize("far", [1e5, 1e7, 1e9])
+def test_a_width_of_weighted_sparse_rows_does_not_depend_on_where_they_lie(far: float) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.integers(-8, 8, size=(30, 3)) / 4.0  # exact as they are moved
+    for weights in (rng.random(30) + 0.1, np.full(30, 0.1)):
+        found = scale_gamma(sp.csr_array(X + far), weights)
+        near = np.average((X - np.average(X, axis=0, weights=weights)) ** 2, axis=0, weights=weights)
+        between = np.average(X, axis=0, weights=weights).var()
+        assert found == pytest.approx(1 / (3 * (near.mean() + between)), rel=1e-6)
+
+
 def test_near_points_far_away_keep_their_distance() -> None:
     X = sp.csr_array(np.array([[1e8, 0.0, 1.0], [1e8, 0.0, 1.5], [0.0, 0.0, 2.0]]))
     found = squared_distances(X, X)

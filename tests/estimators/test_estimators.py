@@ -268,3 +268,8 @@ def test_a_sample_around_the_origin_is_not_cut_at_random_by_a_linear_kernel():
         detector = estimators.OneClassSVM(kernel="linear").fit(X)
     assert (detector.predict(X) == 1).all()
     assert detector.guarantee_.bound == 1.0
+    # Beside a point that is a hundred times as near to the origin as the others, rounding of theirs is larger than all of w.
+    x = np.random.default_rng(0).normal(size=(59, 1)) + 1
+    with pytest.warns(UserWarning, match="nothing is separated"):
+        detector = estimators.OneClassSVM(1 / 59, kernel="linear").fit(x)
+    assert (detector.predict(x) == 1).all() and detector.guarantee_.bound == 1.0

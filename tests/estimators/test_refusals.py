@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 
 import numpy as np
 import pytest
 
+from convexnovelty import streams
+from convexnovelty.distances import scale_gamma
 from convexnovelty.errors import ConvexNoveltyError, IndefiniteError, InputError
 from convexnovelty.estimators import (
     MahalanobisSVM,
@@ -17,9 +20,10 @@ from convexnovelty.estimators import (
     SoftBall,
     TwoClassMPM,
 )
-from convexnovelty.features import KernelFeatures
+from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.kernels import gaussian, precomputed
 from convexnovelty.moments import Moments
+from convexnovelty.tables import read_table
 from convexnovelty.uncertainty import FrobeniusBall, KLBall, LoewnerInterval, MeanEllipsoid
 
 
@@ -37,6 +41,134 @@ def test_a_series_is_no_set_of_points(X):
             use(frame["a"])
     with pytest.raises(InputError, match=r"^X: strings or categories were found"):
         detector.fit(pd.Series(["u", "v"]))
+
+
+# -- dates -----------------------------------------------------------------------------------------------------------------
+
+
+def days():
+    return [datetime.date(2024, 1, k) for k in (1, 2, 3)]
+
+
+def times():
+    return [datetime.datetime(2024, 1, k) for k in (1, 2, 3)]
+
+
+def spans():
+    return [datetime.timedelta(days=k) for k in (1, 2, 3)]
+
+
+def hours():
+    return [datetime.time(k) for k in (1, 2, 3)]
+
+
+def polars_frame(values):
+    return pytest.importorskip("polars").DataFrame({"when": values, "x": [1.0, 2.0, 3.0]})
+
+
+def pandas_frame(values, kind=None):
+    pd = pytest.importorskip("pandas")
+    if kind is not None:
+        arrow = pytest.importorskip("pyarrow")
+        values = pd.array(values, dtype=pd.ArrowDtype(getattr(arrow, kind[0])(*kind[1:])))
+    return pd.DataFrame({"when": values, "x": [1.0, 2.0, 3.0]})
+
+
+def periods():
+    return pytest.importorskip("pandas").period_range("2024", "2026", freq="Y")
+
+
+def arrow_table(values):
+    return pytest.importorskip("pyarrow").table({"when": values, "x": [1.0, 2.0, 3.0]})
+
+
+DATED = {
+    "polars Date": lambda: polars_frame(days()),
+    "polars Datetime": lambda: polars_frame(times()),
+    "polars Duration": lambda: polars_frame(spans()),
+    "polars Time": lambda: polars_frame(hours()),
+    "polars, dates alone": lambda: polars_frame(days()).select("when"),
+    "pandas datetime64": lambda: pandas_frame(times()),
+    "pandas timedelta64": lambda: pandas_frame(pytest.importorskip("pandas").to_timedelta(spans())),
+    "pandas, with a zone": lambda: pandas_frame(pytest.importorskip("pandas").to_datetime(times()).tz_localize("UTC")),
+    "pandas period": lambda: pandas_frame(periods()),
+    "pandas objects": lambda: pandas_frame(days()),
+    "pandas and Arrow, date32": lambda: pandas_frame(days(), ("date32",)),
+    "pandas and Arrow, timestamp": lambda: pandas_frame(times(), ("timestamp", "ms", "UTC")),
+    "pandas and Arrow, duration": lambda: pandas_frame(spans(), ("duration", "s")),
+    "pandas and Arrow, time32": lambda: pandas_frame(hours(), ("time32", "s")),
+    "Arrow dates": lambda: arrow_table(days()),
+    "Arrow timestamps": lambda: arrow_table(times()),
+    "Arrow durations": lambda: arrow_table(spans()),
+    "datetime64": lambda: np.array([days(), days()], dtype="datetime64[D]").T,
+    "timedelta64": lambda: np.array([spans(), spans()], dtype="timedelta64[s]").T,
+    "timedelta64 among objects": lambda: [[np.timedelta64(k, "D"), 1.0] for k in (1, 2, 3)],
+    "datetime64 among objects": lambda: np.array([[np.datetime64("2024-01-01"), 1.0]] * 3, dtype=object),
+    "datetime in lists": lambda: [[when, 1.0] for when in times()],
+}
+
+DOORS = {
+    "fit": lambda X: OneClassSVM().fit(X),
+    "predict": lambda X: OneClassSVM().fit(np.eye(3)[:, :2]).predict(X),
+    "two classes": lambda X: TwoClassMPM().fit(X, [0, 1, 1]),
+    "Moments.estimate": Moments.estimate,
+    "Moments.update": lambda X: Moments([0.0, 0.0], np.eye(2), 3).update(X),
+    "LinearFeatures": LinearFeatures,
+    "KernelFeatures": lambda X: KernelFeatures(X, "gaussian"),
+    "coordinates": lambda X: KernelFeatures(np.eye(3)[:, :2], "gaussian").coordinates(X),
+    "kernel": lambda X: gaussian(gamma=1.0)(X),
+    "width": scale_gamma,
+    "stream": lambda X: streams.moments_of(np.array(X, dtype=object) if isinstance(X, list) else X),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("kind", DATED)
+def test_dates_are_refused_whatever_holds_them(kind, door):
+    given = DATED[kind]()
+    with pytest.raises(InputError, match=r"dates were found; give numbers, for example days since a date that matters"):
+        DOORS[door](given)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in DATED if kind.startswith(("polars", "pandas", "Arrow"))])
+def test_dates_are_no_weights(kind):
+    when = DATED[kind]()["when"]
+    for use in (
+        lambda: OneClassSVM().fit(np.eye(3), sample_weight=when),
+        lambda: Moments.estimate(np.eye(3), when),
+    ):
+        with pytest.raises(InputError, match=r"weights?: dates were found"):
+            use()
+
+
+@pytest.mark.parametrize("values", [days, times, spans, hours, periods], ids=lambda values: values.__name__)
+def test_dates_in_parquet_are_refused_by_the_name_of_their_column(values, tmp_path):
+    file = tmp_path / "t.parquet"
+    pandas_frame(values()).to_parquet(file)
+    told = (
+        r"column 'when' of type .*: dates were found; give numbers, for example days since a date that matters, or name"
+    )
+    with pytest.raises(InputError, match=told):
+        streams.moments_of(file)
+    with pytest.raises(InputError, match="dates were found"):
+        streams.moments_of(file, columns=["x"], weights="when")
+    assert streams.moments_of(file, columns=["x"]).mean.tolist() == [2.0]
+    assert len(streams.moments_by_class(file, "when", columns=["x"])) == 3
+    with pytest.raises(InputError, match=r"row 1, column 'when': .* was found where a number is needed"):
+        read_table(file)
+
+
+def test_spans_in_npz_files_are_no_numbers(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.array([[1, 2], [3, 4]], dtype="timedelta64[D]"))
+    with pytest.raises(InputError, match=r"'1 days' was found where a number is needed"):
+        read_table(tmp_path / "t.npz")
+
+
+def test_numbers_of_any_frame_are_taken():
+    for frame in (polars_frame([1, 2, 3]), pandas_frame([1, 2, 3]), pandas_frame([1, 2, 3], ("int64",))):
+        assert Moments.estimate(frame).mean.tolist() == [2.0, 2.0]
+        OneClassSVM().fit(frame)
+    assert streams.moments_of(arrow_table([1, 2, 3])).mean.tolist() == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("kind", [TwoClassMPM, MomentClassifier])

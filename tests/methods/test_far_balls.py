@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import convexnovelty as cn
 from convexnovelty.estimators import SoftBall
+from convexnovelty.estimators.scores import DistanceScore
 from convexnovelty.methods import soft_ball
 
 X = np.random.default_rng(3).standard_normal((20, 3)) + np.array([4.0, 3.0, 2.0])
@@ -67,6 +71,45 @@ def test_a_detector_of_points_takes_sparse_rows_too():
     )
     alike = SoftBall(NU, kernel="linear").fit(sparse.csr_array(X))
     np.testing.assert_allclose(alike.decision_function(Z), machine.decision_function(Z), atol=1e-6)
+
+
+@pytest.mark.parametrize("far", [1e5, 1e6, 1e8])
+@pytest.mark.parametrize("columns", [2, 12], ids=["full", "mostly zero"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_detector_of_far_sparse_points(columns, far, weighted):
+    rng = np.random.default_rng(16)
+    near, new = (np.zeros((n, columns)) for n in (30, 8))
+    near[:, :2], new[:, :2] = rng.integers(-8, 8, size=(30, 2)) / 4.0, rng.integers(-16, 16, size=(8, 2)) / 4.0
+    for rows in (near, new):  # in quarters, so that they are exact as they are moved
+        rows[:, 2:] = np.where(rng.random(rows[:, 2:].shape) < 0.05, 1.25, 0.0)
+    shift = np.array([far, far] + [0.0] * (columns - 2))
+    weights = rng.random(30) + 0.1 if weighted else None
+    expected = SoftBall(0.2, kernel="linear").fit(near, sample_weight=weights)
+    machine = SoftBall(0.2, kernel="linear").fit(sp.csr_array(near + shift), sample_weight=weights)
+    scores = expected.decision_function(new)
+    assert machine.objective_ == pytest.approx(expected.objective_, rel=1e-7)
+    assert str(machine.guarantee_) == str(expected.guarantee_)
+    for points in (sp.csr_array(new + shift), new + shift):
+        np.testing.assert_allclose(machine.decision_function(points), scores, rtol=0, atol=1e-7 * np.abs(scores).max())
+
+
+@pytest.mark.parametrize("far", [0.0, 1e5, 1e9])
+def test_distances_of_sparse_rows_to_a_far_centre_have_all_digits(far):
+    rng = np.random.default_rng(2)
+    center = rng.normal(size=9) * np.logspace(-6, 3, 9) + np.where(np.arange(9) % 4 == 0, far, 0.0)
+    Z = np.where(rng.random((40, 9)) < 0.5, center + rng.normal(size=(40, 9)), 0.0)
+    Z[:, [0, 4, 8]] = center[[0, 4, 8]] + rng.normal(size=(40, 3))
+    Z[0], Z[1] = 0.0, center
+    exact = [float(sum((Fraction(z) - Fraction(c)) ** 2 for z, c in zip(row, center, strict=True))) for row in Z]
+    stored = sp.csr_array(Z)
+    zeros = sp.csr_array(np.ones(Z.shape))
+    zeros.data[:] = Z.ravel()
+    halves = sp.csr_array(
+        (np.repeat(stored.data / 2, 2), np.repeat(stored.indices, 2), 2 * stored.indptr), shape=stored.shape
+    )
+    for rows in (stored, zeros, halves, sp.coo_array(stored), sp.csc_matrix(stored)):
+        np.testing.assert_allclose(DistanceScore(center)(rows), -np.array(exact), rtol=1e-13)
+    assert halves.nnz == 2 * stored.nnz  # what was given is left alone
 
 
 def test_a_constraint_on_the_centre_speaks_of_the_users_own_coordinates():

@@ -21,6 +21,7 @@ from convexnovelty import datasets, kernels, tails
 from convexnovelty import uncertainty as sets
 from convexnovelty.algorithms import cutting_planes as planes
 from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError
+from convexnovelty.estimators import MomentClassifier
 from convexnovelty.factor_model import factor_model
 from convexnovelty.methods import moment_classifier as module
 from convexnovelty.whitened_kernels import whitened
@@ -467,6 +468,42 @@ def test_sparse_points_give_what_dense_points_give(representation, C):
     assert problem.compilations == 1
     fresh = cn.moment_classifier(positives.toarray(), full, C, sets.FrobeniusBall(0.1)).solve()
     assert wider.objective == pytest.approx(fresh.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("far", [1e6, 1e8])
+@pytest.mark.parametrize("arguments", [{"factors": 1}, {"factors": 0, "ridge": 0.0}, {"ridge": 0.0}], ids=str)
+def test_sparse_points_far_from_the_origin_are_those_near_it(arguments, far):
+    rng = np.random.default_rng(16)
+    X, Z = rng.integers(-8, 8, size=(30, 3)) / 4.0, rng.integers(-16, 16, size=(8, 3)) / 4.0  # exact as they are moved
+    X[15:] += 3
+    X[:, 2] *= rng.random(30) < 0.4
+    y, shift = np.repeat([0, 1], 15), np.array([far, far, 0.0])
+    near = MomentClassifier(**arguments).fit(X, y)
+    moved = MomentClassifier(**arguments).fit(sp.csr_array(X + shift), y)
+    assert moved.guarantee_.bound == pytest.approx(near.guarantee_.bound, rel=1e-7)
+    np.testing.assert_allclose(
+        moved.score_.normal, near.score_.normal, rtol=0, atol=2e-8 * abs(near.score_.normal).max()
+    )
+    expected = near.decision_function(Z)
+    found = moved.decision_function(sp.csr_array(Z + shift))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-7 * abs(expected).max())
+
+
+@pytest.mark.parametrize("C", [None, 0.5])
+def test_the_program_of_sparse_points_far_from_the_origin_keeps_its_digits(C):
+    positives, negatives, _ = sparse_classes()
+    shift = np.zeros(60)
+    shift[:4] = 1e8
+    found = []
+    for by in (np.zeros(60), shift):
+        near = factor_model(negatives, 4)
+        moments = cn.Moments.low_rank(np.round(near.mean * 64) / 64 + by, near.loadings, near.specific_variances + 0.01)
+        X = np.round(positives.toarray() * 64) / 64 + by
+        found.append(cn.moment_classifier(sp.csr_array(X), moments, C).solve())
+    assert found[1].objective == pytest.approx(found[0].objective, rel=1e-7)
+    assert found[1].guarantee.bound == pytest.approx(found[0].guarantee.bound, rel=1e-7)
+    normals = [each.region.normal for each in found]
+    np.testing.assert_allclose(normals[1], normals[0], rtol=0, atol=1e-6 * abs(normals[0]).max())
 
 
 def test_new_sparse_points_are_judged_as_they_are():
