@@ -325,6 +325,69 @@ def test_kernels_of_any_size(scale, C):
     assert scores.min() >= 1 - 1e-6
 
 
+def plane_points(seed):
+    """Ordinary points of the plane, at most thirty, with numbers of the machine: a Gram matrix of rank two."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 30))
+    X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 2)) + rng.choice([1, 2, 3])
+    numbers = float(rng.uniform(0.1, 0.9)), *(float(rng.choice(some)) for some in ([0, 0.05, 0.3, 1], [0, 0.1, 1]))
+    return X, *(numbers[i] for i in (0, 2, 1))
+
+
+def in_the_plane(X, nu, C, c):
+    """The machine in the two coordinates of the points, as a quadratic program."""
+    w, rho, R, xi = cp.Variable(X.shape[1]), cp.Variable(), cp.Variable(), cp.Variable(len(X), nonneg=True)
+    s = X @ w
+    cost = cp.sum_squares(w) / 2 + c / 2 * cp.sum_squares(s - cp.sum(s) / len(X)) + cp.sum(xi) / (nu * len(X)) - rho
+    held = [s >= 1, s >= rho - xi, *([s <= R] if C else [])]
+    problem = cp.Problem(cp.Minimize(cost + (C * R if C else 0)), held)
+    problem.solve(**TIGHT)
+    return problem.value
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", [1, 2, 8, 31, 32, 53, 59, 99, 267, 384])
+def test_few_features_of_many_points(seed):
+    """The range of the Gram matrix holds no constant: a unit that is taken from its inverse there is none at all."""
+    X, *numbers = plane_points(seed)
+    expected = in_the_plane(X, *numbers)
+    found = {form: cn.kernel_learning(X @ X.T, *numbers, form).solve().objective for form in ("primal", "dual")}
+    for node in (module.block_norm, module.modified_primal, module.single_kernel):
+        found[node] = node(X @ X.T, *numbers).solve().objective
+    assert found == pytest.approx(dict.fromkeys(found, expected), rel=1e-6)
+
+
+def test_the_program_is_posed_in_the_size_of_its_terms():
+    for seed in (1, 2, 8, 31, 53, 99):
+        X, nu, C, c = plane_points(seed)
+        problem = cn.kernel_learning(X @ X.T, nu, C, c)
+        found = problem.solve().values
+        terms = [
+            float(found["tau"].sum()) / 2,
+            abs(found["rho"]),
+            found["xi"].sum() / (nu * len(X)),
+            C * found.get("R", 0),
+        ]
+        assert 0.1 < sum(terms) / problem.objective_unit < 10
+
+
+def test_planes_between_the_shortest_and_the_constant_one():
+    """Each has the least score 1; none is shorter than the first, and the last has equal scores where these exist."""
+    for X in (cloud(12) + 3.0, np.hstack([cloud(12) + 3.0, np.ones((12, 1))])):
+        planes = mixture.Machine(KernelFamily.of(X @ X.T), 0.3, 1.0, 0.0).planes
+        w = cp.Variable(X.shape[1])
+        shortest = cp.Problem(cp.Minimize(cp.sum_squares(w)), [X @ w >= 1])
+        shortest.solve(**TIGHT)
+        assert planes[0].squared == pytest.approx(shortest.value, rel=1e-6)
+        for plane in planes:
+            normal = np.linalg.lstsq(X, plane.scores)[0]
+            assert plane.scores == pytest.approx(X @ normal, abs=1e-9) and plane.scores.min() == pytest.approx(1.0)
+            assert plane.squared == pytest.approx(normal @ normal, rel=1e-6)
+            assert plane.squared >= planes[0].squared * (1 - 1e-9)
+    assert planes[-1].scores == pytest.approx(np.ones(12), abs=1e-6)
+    assert mixture.Machine(KernelFamily.of(LinearFeatures(np.vstack([X, -X]))), 0.3, 1.0, 0.0).planes == ()
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------------
 
 
