@@ -290,9 +290,21 @@ def kernel_learning(
     choice(form, "form", ("primal", "dual"))
     if form == "primal":
         return socp(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    return _dual(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+
+
+def _dual(
+    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float
+) -> Formulation:
+    """The dual with a covariance or without, which are programs of their own: a weight that is set may choose the other."""
     if nonnegative(covariance_weight, "covariance_weight") > 0:
-        return qcqp_covariance(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
-    return qcqp(features_or_grams, outlier_fraction, scale_penalty)
+        made = qcqp_covariance(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    else:
+        made = qcqp(features_or_grams, outlier_fraction, scale_penalty)
+    if made.recipe is not None:
+        arguments = {**made.recipe.arguments, "covariance_weight": covariance_weight}
+        made.recipe = replace(made.recipe, factory=_dual, arguments=arguments)
+    return made
 
 
 def _sizes(family: KernelFamily) -> list[float]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty import datasets, kernels
 from convexnovelty.algorithms import mixture
-from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError
+from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.methods import kernel_learning as module
@@ -371,6 +373,28 @@ def test_the_program_is_posed_in_the_size_of_its_terms():
         assert 0.1 < sum(terms) / problem.objective_unit < 10
 
 
+@pytest.mark.parametrize(
+    ("seed", "form", "unit"), [(99, "primal", 82799129.65), (267, "dual", 6010181.617), (384, "dual", 3367966.94)]
+)
+def test_a_unit_far_above_the_value_is_told(monkeypatch, seed, form, unit):
+    """Whichever solver comes through: an error, or a warning, or a remark that bounds what the value is off by."""
+    X, *numbers = plane_points(seed)
+    expected = in_the_plane(X, *numbers)
+    far = module._Units(KernelFamily.of(X @ X.T).unit, 1.0, unit, unit)
+    monkeypatch.setattr(module._Units, "of", classmethod(lambda cls, machine: far))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            solution = cn.kernel_learning(X @ X.T, *numbers, form).solve()
+        except SolverError as error:
+            assert "in the program's own scale" in str(error)
+            return
+    share = abs(solution.objective / expected - 1)
+    told = re.search("by a share of (.*)", solution.attempts[-1].remark)
+    assert share <= (float(told[1]) if told else 1e-6)
+    assert share <= 1e-4 or any("the value is known to a share of" in str(w.message) for w in caught)
+
+
 def test_planes_between_the_shortest_and_the_constant_one():
     """Each has the least score 1; none is shorter than the first, and the last has equal scores where these exist."""
     for X in (cloud(12) + 3.0, np.hstack([cloud(12) + 3.0, np.ones((12, 1))])):
@@ -500,6 +524,26 @@ def test_a_price_that_was_zero_can_be_set():
     problem.solve()
     found = problem.set(scale_penalty=1.5, covariance_weight=0.2).solve()
     assert found.objective == pytest.approx(module.semi_infinite_lp(given, 0.3, 1.5, 0.2).objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_a_covariance_may_come_and_go(form):
+    """Two programs in the dual, of which a weight of zero takes one and any other the other."""
+    given = family(14)
+    problem = cn.kernel_learning(given, 0.3, 1.5, form=form)
+    problem.solve()
+    for c in (0.2, 0.0, 1.0):
+        found = pickle.loads(pickle.dumps(problem.set(covariance_weight=c, outlier_fraction=0.4))).solve()
+        expected = module.semi_infinite_lp(given, 0.4, 1.5, c).objective
+        assert [found.objective, problem.solve().objective] == pytest.approx([expected] * 2, rel=1e-6)
+    path = problem.path(covariance_weight=[0.0, 0.3])
+    assert [s.objective for s in path] == pytest.approx(
+        [module.semi_infinite_lp(given, 0.4, 1.5, c).objective for c in (0.0, 0.3)], rel=1e-6
+    )
+    assert problem.solve().objective == pytest.approx(expected, rel=1e-6)
+    assert cn.check(problem).passed
+    with pytest.raises(InputError, match="covariance_weight: -1"):
+        problem.set(covariance_weight=-1.0)
 
 
 @pytest.mark.parametrize("form", ["primal", "dual"])
