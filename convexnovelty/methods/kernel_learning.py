@@ -21,7 +21,7 @@ from convexnovelty.algorithms.mixture import Inner, Machine, Plane, cutting_plan
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError, SolverError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.modelling import point_reading, printed_bound, quantile_interval, slack_bound
 from convexnovelty.regions import Guarantee, HalfSpace, below_level, spread
@@ -289,22 +289,12 @@ def kernel_learning(
     """
     choice(form, "form", ("primal", "dual"))
     if form == "primal":
-        return socp(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
-    return _dual(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
-
-
-def _dual(
-    features_or_grams: Kernels, outlier_fraction: float, scale_penalty: float, covariance_weight: float
-) -> Formulation:
-    """The dual with a covariance or without, which are programs of their own: a weight that is set may choose the other."""
-    if nonnegative(covariance_weight, "covariance_weight") > 0:
+        made = socp(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    elif nonnegative(covariance_weight, "covariance_weight") > 0:
         made = qcqp_covariance(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
     else:
         made = qcqp(features_or_grams, outlier_fraction, scale_penalty)
-    if made.recipe is not None:
-        arguments = {**made.recipe.arguments, "covariance_weight": covariance_weight}
-        made.recipe = replace(made.recipe, factory=_dual, arguments=arguments)
-    return made
+    return remade_by(kernel_learning, made, covariance_weight=covariance_weight, form=form)
 
 
 def _sizes(family: KernelFamily) -> list[float]:
