@@ -19,7 +19,8 @@ import scipy.optimize
 
 from convexnovelty.algorithms import woodbury
 from convexnovelty.algorithms.grouped_smo import Group, grouped_smo
-from convexnovelty.algorithms.smo import SMOResult, smo
+from convexnovelty.algorithms.min_norm_point import min_norm_point
+from convexnovelty.algorithms.smo import smo
 from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.validation import Array
@@ -110,12 +111,18 @@ class Machine:
 
         It is zero for all weights if it is zero for these: their features hold those of every combination.
         """
-        return float(np.sqrt(max(2 * self._nearest.objective, 0.0)))
+        return self._nearest[1]
 
     @cached_property
-    def _nearest(self) -> SMOResult:
-        """The point of the sample's hull that is nearest to the origin, under equal weights, in units of the points."""
-        return smo(self.family.gram(self.uniform) / self.family.unit**2)
+    def _nearest(self) -> tuple[Array, float]:
+        """Weights of the hull's nearest point to the origin under equal weights, and its distance in units of the points."""
+        factor = self.family.training / (self.family.unit * np.sqrt(len(self.family)))
+        if factor.shape[1] < self.family.n:
+            # Weights of many points in few features are not unique, and pair steps may go on among them without end.
+            nearest = min_norm_point(factor)
+            return nearest.weights, nearest.distance
+        found = smo(factor @ factor.T)
+        return found.multipliers, float(np.sqrt(max(2 * found.objective, 0.0)))
 
     @cached_property
     def planes(self) -> tuple[Plane, ...]:
@@ -132,7 +139,7 @@ class Machine:
         held = sizes > RANK * sizes[0]
         vectors, sizes = vectors[:, held], sizes[held]
         constant = vectors.sum(axis=0)
-        found = [Plane.scaled(self.margin**2 * self.family.unit**2, factor @ (factor.T @ self._nearest.multipliers))]
+        found = [Plane.scaled(self.margin**2 * self.family.unit**2, factor @ (factor.T @ self._nearest[0]))]
         for ridge in sizes[0] ** 2 * RIDGES:
             part = sizes * constant / (sizes**2 + ridge)
             found.append(Plane.scaled(float(part @ part), vectors @ (sizes * part)))

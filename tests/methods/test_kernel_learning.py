@@ -359,6 +359,17 @@ def test_few_features_of_many_points(seed):
     assert found == pytest.approx(dict.fromkeys(found, expected), rel=1e-6)
 
 
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_the_nearest_point_of_many_points_in_few_features(form):
+    """Pair steps on the Gram matrix of these points go on for a million steps, since many weights are nearly optimal."""
+    rng = np.random.default_rng(1000386)
+    n, p = int(rng.integers(3, 40)), int(rng.integers(1, 6))
+    X = rng.normal(size=(n, p)) @ rng.normal(size=(p, p)) + rng.choice([1, 2, 3, 10]) * rng.normal(size=p)
+    X *= 1e3
+    found = cn.kernel_learning(X @ X.T, 0.13, 10.0, 1.0, form).solve()
+    assert found.objective == pytest.approx(in_the_plane(X, 0.13, 10.0, 1.0), rel=1e-6)
+
+
 def test_the_program_is_posed_in_the_size_of_its_terms():
     for seed in (1, 2, 8, 31, 53, 99):
         X, nu, C, c = plane_points(seed)
