@@ -36,6 +36,8 @@ SHARE = "its residuals may change the value by a share of {:.0e}"
 TOLERANCES = 3  # with which Clarabel tries the program as it was posed
 # The option under which an attempt is recorded that hands the solver the program in another scale.
 RESCALED = "rescaled"
+# Solvers that are given equations and inequalities apart, and show the multipliers of both in the order of the compiled rows.
+SPLIT = ("ECOS", "OSQP", "HIGHS")
 
 Rung = tuple[str, Mapping[str, Any]]  # a solver and its options
 
@@ -85,8 +87,8 @@ class Attempts:
     def doubt(self) -> float:
         """What the residuals of the last point may change of the value, as a share of it, where that is worth a warning; else 0.
 
-        A value that is not told from zero has no share, and is what many a program ends with: a small one, in the program's
-        own unit.
+        A value that is not told from zero has no share, and is what many a program ends with: a small one, beside the
+        coefficients of the program and in its own scale, whichever of the two has the larger unit.
         """
         told = self._share < 1.0 or DOUBTFUL < self._error < np.inf
         return self._share if told and DOUBTFUL < self._share < np.inf else 0.0
@@ -105,7 +107,10 @@ class Attempts:
         from the rest, residuals that are small say little of its digits.
         """
         best, answer, share, error = point, self._answer, self._share, self._error
-        if solver != solvers.DEFAULT_SOLVER or options.get(RESCALED) or not COARSE < share < np.inf:
+        if not COARSE < share < np.inf:
+            return point
+        if solver != solvers.DEFAULT_SOLVER or options.get(RESCALED):
+            attempts.append(replace(attempts.pop(), remark=SHARE.format(share)))
             return point
         noted = replace(attempts.pop(), remark=SHARE.format(share))
         tight = {name: min(SHARP, float(options.get(name, SHARP))) for name in solvers.GAPS}
@@ -173,11 +178,15 @@ class Attempts:
                 Attempt(solver, options, status, f"the solver ended with status {status}{doubt}", bool(doubt))
             )
             return None
-        residuals, worst, where = self._residuals(raw, data), 0.0, ""
+        # Where an interface hides its canonical point, what the model itself shows is measured instead.
+        point = None if in_scale is None else _point(raw, in_scale.program)
         self._answer, self._share, self._error = (raw, chain, inverse), 0.0, 0.0
-        if in_scale is not None and (point := _point(raw, in_scale.program)) is not None:
+        if in_scale is None or point is None:
+            residuals, worst, where = Residuals.of_model(self.problem), 0.0, ""
+        else:
+            residuals = in_scale.program.residuals(*point)
             worst, where = in_scale.residuals(*point).worst, " in the program's own scale"
-            self._share, self._error = in_scale.value_share(*point), in_scale.program.value_error(*point)
+            self._share, self._error = in_scale.value_share(*point), in_scale.value_error(*point)
         if residuals.worst >= worst or np.isnan(residuals.worst):
             worst, where = residuals.worst, ""
         if not worst <= (RESCALED_LIMIT if options.get(RESCALED) else RESIDUAL_LIMIT):
@@ -187,14 +196,6 @@ class Attempts:
             return None
         attempts.append(Attempt(solver, options, status))
         return residuals
-
-    def _residuals(self, raw: Any, data: Mapping[str, Any]) -> Residuals:
-        if "dims" in data and "A" in data and "F" not in data and "G" not in data:
-            program = ConicProgram.from_data(data, "SCS" if isinstance(raw, dict) else "CLARABEL")
-            if (point := _point(raw, program)) is not None:
-                return program.residuals(*point)
-        # Other interfaces hide their canonical point: what the model itself shows is measured instead.
-        return Residuals.of_model(self.problem)
 
 
 def _with_rescaled(rungs: Sequence[Rung]) -> Sequence[Rung]:
@@ -208,6 +209,9 @@ def _with_rescaled(rungs: Sequence[Rung]) -> Sequence[Rung]:
 
 def _in_scale(data: Mapping[str, Any], solver: str) -> InScale | None:
     """The compiled program beside its equilibrated form, where the interface shows a conic program."""
+    if solver in SPLIT:
+        program = ConicProgram.from_split(data)
+        return None if program is None else InScale(program)
     if not {"dims", "A", "b", "c"} <= data.keys() or "F" in data or "G" in data:
         return None
     return InScale(ConicProgram.from_data(data, solver))
@@ -215,11 +219,21 @@ def _in_scale(data: Mapping[str, Any], solver: str) -> InScale | None:
 
 def _point(raw: Any, program: ConicProgram) -> tuple[Array, Array] | None:
     """The canonical point and multiplier of a solver's answer, or None where its interface hides them."""
-    if isinstance(raw, dict) and {"x", "y"} <= raw.keys():
-        return np.asarray(raw["x"]), program.from_solver_order(np.asarray(raw["y"]), "SCS")
-    if hasattr(raw, "x") and hasattr(raw, "z"):
-        return np.asarray(raw.x), np.asarray(raw.z)
-    return None
+    found: tuple[Any, Any] | None = None
+    if isinstance(raw, dict) and {"x", "y", "z"} <= raw.keys():  # ECOS
+        found = raw["x"], np.concatenate([np.ravel(part) for part in (raw["y"], raw["z"]) if part is not None])
+    elif isinstance(raw, dict) and {"x", "y"} <= raw.keys():
+        found = raw["x"], program.from_solver_order(np.asarray(raw["y"]), "SCS")
+    elif isinstance(raw, dict) and hasattr(
+        raw.get("solution"), "row_dual"
+    ):  # HiGHS, whose multipliers rise with the rows
+        found = raw["solution"].col_value, -np.asarray(raw["solution"].row_dual)
+    elif hasattr(raw, "x") and (multiplier := getattr(raw, "z", getattr(raw, "y", None))) is not None:
+        found = raw.x, multiplier
+    if found is None:
+        return None
+    x, z = (np.asarray(part, dtype=float) for part in found)
+    return (x, z) if x.shape == program.c.shape and z.shape == program.b.shape else None
 
 
 def _doubt(status: str, raw: Any, in_scale: InScale | None) -> str:
@@ -227,7 +241,7 @@ def _doubt(status: str, raw: Any, in_scale: InScale | None) -> str:
 
     A claim that a program is infeasible may be asked of theory. That it is unbounded has to be shown.
     """
-    if in_scale is None or isinstance(raw, dict) or (point := _point(raw, in_scale.program)) is None:
+    if in_scale is None or not hasattr(raw, "z") or (point := _point(raw, in_scale.program)) is None:
         return ", of which it shows no certificate" if status == cp.UNBOUNDED else ""
     proved = {cp.INFEASIBLE: lambda: in_scale.proves_infeasible(point[1])}
     proved[cp.UNBOUNDED] = lambda: in_scale.proves_unbounded(point[0])

@@ -127,6 +127,25 @@ class ConicProgram:
             offset = float(data["param_prob"].apply_parameters(quad_obj=P is not None)[-3])
         return cls(np.asarray(data["c"], dtype=float), A, b, cones, None if P is None else sp.csr_array(P), offset)
 
+    @classmethod
+    def from_split(cls, data: Mapping[str, Any]) -> ConicProgram | None:
+        """From the data of a solver that is given equations and inequalities apart, as quadratic solvers and ECOS are.
+
+        Quadratic solvers are given the equations with the other sign. None where its rows are not all that holds of a point
+        (bounds of variables, integers), or in an order of its own.
+        """
+        compiled, bounds = data["param_prob"], (data.get("lower_bounds"), data.get("upper_bounds"))
+        if any(bound is not None for bound in bounds) or data["dims"].exp or compiled.is_mixed_integer():
+            return None
+        *squares, c, offset, A, b = compiled.apply_parameters(quad_obj="P" in data)
+        cones = Cones.from_dimensions(data["dims"])
+        sign = np.ones(cones.size)
+        sign[: cones.zero] = -1.0 if "F" in data else 1.0
+        rows = sp.csr_array(sp.diags_array(-sign) @ A)
+        level, cost = sign * np.asarray(b, dtype=float).ravel(), np.asarray(c, dtype=float).ravel()
+        P = sp.csr_array(squares[0]) if squares else None
+        return cls(cost, rows, level, cones, P, float(offset))
+
     def from_solver_order(self, values: Array, solver: str) -> Array:
         """A solver's slack or multiplier with its rows in this program's order."""
         return values[self.cones.lower_to_upper()] if solver.upper() in LOWER_TRIANGLE_SOLVERS else values

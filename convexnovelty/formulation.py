@@ -33,7 +33,7 @@ from convexnovelty.errors import (
 from convexnovelty.quantities import Quantity, Tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
 
-__all__ = ["Attempt", "Formulation", "Quantity", "Reading", "Recipe", "Solution", "Tunable"]
+__all__ = ["Attempt", "Formulation", "Quantity", "Reading", "Recipe", "Solution", "Tunable", "remade_by"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,13 @@ class Recipe:
     arguments: Mapping[str, Any]
     method: str = ""
     node: str = ""
+
+
+def remade_by(factory: Callable[..., Formulation], made: Formulation, **choosing: Any) -> Formulation:
+    """A formulation that a factory has chosen among several by these arguments: made anew with others it may be another."""
+    if made.recipe is not None:
+        made.recipe = replace(made.recipe, factory=factory, arguments={**made.recipe.arguments, **choosing})
+    return made
 
 
 def _quantities(variables: Mapping[str, cp.Variable | Quantity]) -> dict[str, Quantity]:
@@ -166,9 +173,11 @@ class Formulation:
                 f"set: {self.name} shares its variables and numbers with the formulation that it was made from; "
                 "give subject_to and plus a function of the variables for numbers of its own"
             )
-        others = {name: value for name, value in numbers.items() if name not in self._tunables}
+        # None is no number: where it is an argument, it leaves a part of the program out, so that another one is made.
+        own = self.recipe.arguments if self.recipe is not None else {}
+        others = [name for name, v in numbers.items() if name not in self._tunables or (v is None and name in own)]
         if others:
-            self._remake(numbers, list(others))
+            self._remake(numbers, others)
             return
         before = self._state(numbers)
         try:

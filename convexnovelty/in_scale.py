@@ -56,6 +56,10 @@ class InScale:
         value, error = abs(self.program.objective(x) - self.program.offset), self.program.value_error(x, z)
         return error / value if value > 0 else float("inf") if error > 0 else 0.0
 
+    def value_error(self, x: Array, z: Array) -> float:
+        """What the residuals of a point of the program may change of its value, in the program's unit or in scale, whichever is more."""
+        return self.program.value_error(x, z) / min(1.0, self._made[1].objective)
+
     def proves_infeasible(self, z: Array) -> bool:
         """Whether z shows that no point is feasible: A'z = 0, z in K*, b'z < 0, up to rounding in scale."""
         scaled, scale = self._made

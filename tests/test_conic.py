@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from convexnovelty import direct
+from convexnovelty import attempts as judged
+from convexnovelty import direct, solvers
 from convexnovelty.cones import Cones, smat, svec, svec_map
 from convexnovelty.conic import Boost, ConicProgram, Residuals
 from convexnovelty.direct import attempts, minimum
 from convexnovelty.facial import applied, faces
+from convexnovelty.in_scale import InScale
 
 
 def problems() -> dict[str, cp.Problem]:
@@ -238,6 +240,69 @@ def test_a_planted_fault_in_the_dual_cone_is_seen():
     )
     value = -wrong.solve(solver="CLARABEL")
     assert not value == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-3)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-8])
+def test_what_a_value_may_be_off_by_is_seen_in_whatever_unit_its_objective_has(unit):
+    x = cp.Variable(2)
+    posed = cp.Problem(cp.Minimize(unit * cp.sum(x)), [x[0] >= 1, x[1] >= 2 * x[0]])
+    in_scale = InScale(ConicProgram.from_problem(posed))
+    solution = in_scale.program.solve()
+    assert in_scale.value_error(solution.x + 0.01, solution.z) > 1e-3
+    assert in_scale.value_error(np.array([1.0, 2.0]), unit * np.array([3.0, 1.0])) == pytest.approx(0, abs=1e-12)
+
+
+def _quadratic():
+    x, y = cp.Variable(3), cp.Variable()
+    held = [cp.sum(x) == 1, x[0] - 2 * x[1] <= y, x >= [-1.0, 0.1, 0.2]]
+    return cp.Problem(cp.Minimize(cp.sum_squares(x - [1.0, 0.0, 2.0]) + 3 * y + 7), held)
+
+
+def _linear():
+    x = cp.Variable(3)
+    return cp.Problem(cp.Maximize(x[0] + 2 * x[1] + 5), [x <= [3.0, 2.0, 1.0], x[0] + x[1] == x[2], x[1] - x[0] <= 4])
+
+
+def _cone():
+    x, t = cp.Variable(3), cp.Variable()
+    return cp.Problem(cp.Minimize(t + x[0]), [cp.norm(x - 1) <= t, cp.sum(x) == 0.5, x[1] >= 0.4])
+
+
+@pytest.mark.parametrize(
+    ("make", "solver"),
+    [
+        (_quadratic, "OSQP"),
+        (_quadratic, "HIGHS"),
+        (_linear, "HIGHS"),
+        (_linear, "ECOS"),
+        (_quadratic, "ECOS"),
+        (_cone, "ECOS"),
+    ],
+)
+def test_points_of_solvers_that_get_equations_apart_are_judged_as_any_other(make, solver):
+    """All six residuals vanish at their points and multipliers, and a point beside is found, with what it is off by."""
+    if solver not in cp.installed_solvers():
+        pytest.skip(f"{solver} is not installed")
+    problem = make()
+    data, chain, _ = problem.get_problem_data(solver)
+    raw = chain.solve_via_data(problem, data, solver_opts=dict(solvers.ladder(solver)[0][1]))
+    in_scale = judged._in_scale(data, solver)
+    x, z = judged._point(raw, in_scale.program)
+    least = make().solve("CLARABEL") * (-1 if isinstance(problem.objective, cp.Maximize) else 1)
+    assert in_scale.program.objective(x) == pytest.approx(least, rel=1e-6)
+    assert in_scale.residuals(x, z).worst < 1e-6 and in_scale.value_share(x, z) < 1e-5
+    for beside in ((x + 0.1, z), (x, z + 0.1), (x, -z)):
+        assert in_scale.residuals(*beside).worst > 1e-3
+
+
+def test_rows_that_are_not_all_of_a_program_are_not_taken_for_it():
+    bounded = cp.Variable(2, bounds=[-1.0, 2.0])
+    whole = cp.Variable(2, integer=True)
+    for problem in (
+        cp.Problem(cp.Minimize(cp.sum(bounded)), [bounded[0] + bounded[1] >= 1]),
+        cp.Problem(cp.Minimize(cp.sum(whole)), [whole >= 0.5]),
+    ):
+        assert ConicProgram.from_split(problem.get_problem_data("HIGHS")[0]) is None
 
 
 def test_residuals_of_a_model_without_a_canonical_point():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty.errors import InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.formulation import Formulation, Quantity, Tunable
-from convexnovelty.uncertainty import FrobeniusBall, MeanEllipsoid
+from convexnovelty.uncertainty import FrobeniusBall, GelbrichBall, MeanEllipsoid
 from convexnovelty.validation import nonnegative
 
 
@@ -71,6 +72,68 @@ def test_an_argument_that_is_no_parameter_makes_the_formulation_anew(moments):
     assert gaussian == pytest.approx(
         cn.single_class_mpm(moments, 0.7, tail=cn.tails.Gaussian()).solve().objective, rel=1e-8
     )
+
+
+_X = np.random.default_rng(4).normal([4.0, 3.0], size=(12, 2))
+_LINEAR, _NEGATIVE = cn.LinearFeatures(_X), cn.Moments([-1.0, 0.0], np.eye(2))
+_LABELS = np.repeat([1.0, -1.0], 6)
+_REFLECTED = cn.LinearFeatures(_LABELS[:, None] * _X)
+
+
+@pytest.mark.parametrize(
+    ("factory", "given", "chosen"),
+    [
+        (cn.one_class_svm, {"features": _LINEAR, "outlier_fraction": 0.3}, {"form": "primal"}),
+        (cn.soft_ball, {"features": _LINEAR, "outlier_fraction": 0.3}, {"form": "primal"}),
+        (cn.hard_margin, {"features": _LINEAR}, {"form": "dual"}),
+        (cn.negative_data, {"features": _REFLECTED, "labels": _LABELS, "outlier_fraction": 0.3}, {"form": "primal"}),
+        (
+            cn.separation_from_mean,
+            {"features": _REFLECTED, "outlier_fraction": 0.5, "others": _LABELS < 0},
+            {"form": "primal"},
+        ),
+        (
+            cn.mahalanobis_svm,
+            {"features": _LINEAR, "outlier_fraction": 0.3, "uncertainty": FrobeniusBall(0.2)},
+            {"form": "dual"},
+        ),
+        (cn.kernel_learning, {"features_or_grams": _LINEAR, "outlier_fraction": 0.3}, {"form": "dual"}),
+        (
+            cn.kernel_learning,
+            {"features_or_grams": _LINEAR, "outlier_fraction": 0.3, "form": "dual"},
+            {"covariance_weight": 0.5, "scale_penalty": 0.4},
+        ),
+        (
+            cn.moment_classifier,
+            {"positives": _X, "negative_moments": _NEGATIVE, "slack_penalty": 0.3},
+            {"mean_penalty": 2.0},
+        ),
+        (
+            cn.moment_classifier,
+            {"positives": _X, "negative_moments": _NEGATIVE},
+            {"uncertainty": GelbrichBall(0.3)},
+        ),
+        (
+            cn.two_class_mpm,
+            {"moments_x": cn.Moments.estimate(_X), "moments_y": _NEGATIVE},
+            {"uncertainty": GelbrichBall(0.3)},
+        ),
+    ],
+)
+def test_an_argument_that_chooses_the_program_can_be_set_as_any_other(factory, given, chosen):
+    problem = factory(**given)
+    first = problem.solve().objective
+    expected = factory(**given, **chosen)
+    found = problem.set(**chosen)
+    assert (found.recipe.node, found.kind) == (expected.recipe.node, expected.kind)
+    assert found.solve().objective == pytest.approx(expected.solve().objective, rel=1e-7)
+    assert pickle.loads(pickle.dumps(found)).recipe.node == expected.recipe.node
+    back = {name: inspect.signature(factory).parameters[name].default for name in chosen}
+    assert problem.set(**back).solve().objective == pytest.approx(
+        factory(**{**given, **back}).solve().objective, rel=1e-7
+    )
+    if given.keys().isdisjoint(chosen):
+        assert problem.solve().objective == pytest.approx(first, rel=1e-7)
 
 
 def test_set_refuses_unknown_names_and_bad_values(moments):

@@ -19,6 +19,7 @@ import scipy.optimize
 
 from convexnovelty.algorithms import woodbury
 from convexnovelty.algorithms.grouped_smo import Group, grouped_smo
+from convexnovelty.algorithms.min_norm_point import min_norm_point
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
 from convexnovelty.kernel_family import KernelFamily
@@ -29,6 +30,10 @@ __all__ = ["Inner", "Machine", "cutting_plane_weights", "line_search_weight"]
 # Relative gap between the bounds of J at which the search ends.
 GAP = 1e-9
 ROUNDS = 400
+# Distance of the sample's hull from the origin, in units of the points, up to which no plane tells them apart.
+SEPARABLE = 1e-7
+RANK = 1e-12  # share of the largest singular value of the features below which another is rounding
+RIDGES = 10.0 ** -np.arange(-1.0, 21.0, 2.0)  # in units of the largest eigenvalue of the Gram matrix
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,20 @@ class Inner:
     def gap(self, weights: Array) -> float:
         """How far J at these weights, where this is its optimum, may be above its minimum."""
         return float(self.slopes @ weights - self.slopes.min())
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A plane whose least score on the sample is 1: its squared length and its scores."""
+
+    squared: float
+    scores: Array
+
+    @classmethod
+    def scaled(cls, squared: float, scores: Array) -> Plane | None:
+        """The multiple of a plane that has the least score 1, or None where some score is not positive."""
+        least = float(scores.min())
+        return cls(squared / least**2, scores / least) if least > 0 else None
 
 
 @dataclass(frozen=True)
@@ -92,12 +111,43 @@ class Machine:
 
         It is zero for all weights if it is zero for these: their features hold those of every combination.
         """
-        gram = self.family.gram(self.uniform) / self.family.unit**2
-        return float(np.sqrt(max(2 * smo(gram).objective, 0.0)))
+        return self._nearest[1]
+
+    @cached_property
+    def _nearest(self) -> tuple[Array, float]:
+        """Weights of the hull's nearest point to the origin under equal weights, and its distance in units of the points."""
+        factor = self.family.training / (self.family.unit * np.sqrt(len(self.family)))
+        if factor.shape[1] < self.family.n:
+            # Weights of many points in few features are not unique, and pair steps may go on among them without end.
+            nearest = min_norm_point(factor)
+            return nearest.weights, nearest.distance
+        found = smo(factor @ factor.T)
+        return found.multipliers, float(np.sqrt(max(2 * found.objective, 0.0)))
+
+    @cached_property
+    def planes(self) -> tuple[Plane, ...]:
+        """Planes on which the least score is 1 under equal weights, from the shortest to the one of the most equal scores.
+
+        Between them are those of a ridge regression of a constant, whose ridges walk over all sizes. They are found in an
+        orthonormal basis of the features' range: where these hold no constant, it has no length, and what a ridge makes
+        of rounding would be none.
+        """
+        if self.margin <= SEPARABLE:
+            return ()
+        factor = self.family.training / np.sqrt(len(self.family))
+        vectors, sizes, _ = np.linalg.svd(factor, full_matrices=False)
+        held = sizes > RANK * sizes[0]
+        vectors, sizes = vectors[:, held], sizes[held]
+        constant = vectors.sum(axis=0)
+        found = [Plane.scaled(self.margin**2 * self.family.unit**2, factor @ (factor.T @ self._nearest[0]))]
+        for ridge in sizes[0] ** 2 * RIDGES:
+            part = sizes * constant / (sizes**2 + ridge)
+            found.append(Plane.scaled(float(part @ part), vectors @ (sizes * part)))
+        return tuple(plane for plane in found if plane is not None)
 
     def refuse_infeasible(self) -> None:
         """Raise InfeasibleError where no plane has all points on the side away from the origin."""
-        if self.margin <= 1e-7:
+        if self.margin <= SEPARABLE:
             raise InfeasibleError(
                 "features_or_grams: the origin lies in the hull of the points in the features of every combination, so no "
                 "plane gives all of them a score of 1 or more; add a kernel that is positive, for example a Gaussian one",
@@ -110,13 +160,6 @@ class Machine:
         gram = self.family.gram(self.uniform)
         gamma = np.linalg.lstsq(gram, np.ones(len(gram)), rcond=1e-13)[0]
         return np.asarray(gamma) if np.abs(gram @ gamma - 1).max() <= 1e-9 else None
-
-    @cached_property
-    def constant_cost(self) -> float:
-        """About the squared length of a plane on which all points score 1, under equal weights."""
-        gram = self.family.gram(self.uniform)
-        ridge = 1e-8 * float(np.trace(gram)) / len(gram)
-        return float(np.linalg.solve(gram + ridge * np.eye(len(gram)), np.ones(len(gram))).sum())
 
 
 def line_search_weight(machine: Machine) -> tuple[Array, Inner, int]:

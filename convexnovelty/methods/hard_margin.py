@@ -18,7 +18,7 @@ from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, remade_by
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import check_features, signs, span_gram, squared_length
 from convexnovelty.regions import Guarantee, HalfSpace
@@ -72,7 +72,8 @@ def hard_margin(
     """
     check_features(features)
     choice(form, "form", ("primal", "dual"))
-    return (primal if form == "primal" else dual)(features, offset, labels)
+    made = (primal if form == "primal" else dual)(features, offset, labels)
+    return remade_by(hard_margin, made, form=form)
 
 
 # -- what several nodes share ------------------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ import numpy as np
 
 from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
-from convexnovelty.algorithms.mixture import Inner, Machine, cutting_plane_weights, line_search_weight
+from convexnovelty.algorithms.mixture import Inner, Machine, Plane, cutting_plane_weights, line_search_weight
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError, SolverError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.modelling import point_reading, printed_bound, quantile_interval, slack_bound
 from convexnovelty.regions import Guarantee, HalfSpace, below_level, spread
@@ -66,7 +66,7 @@ def _price(machine: Machine) -> Callable[[object, str], float]:
 
     def check(value: object, name: str) -> float:
         price = nonnegative(value, name, squared=True)
-        if price > DEAREST and price > (most := DEAREST * max(1.0, _constant_cost(machine))):
+        if price > DEAREST and price > (most := DEAREST * max(1.0, _Cost.cheapest(machine, price).squared)):
             raise InputError(
                 f"{name}: {price:.6g} was found, beside which the weights' own costs are below what a solver resolves; give "
                 f"at most {most:.3g} (where the largest score has come down to 1, a higher price changes nothing)"
@@ -74,16 +74,6 @@ def _price(machine: Machine) -> Callable[[object, str], float]:
         return price
 
     return check
-
-
-def _constant_cost(machine: Machine) -> float:
-    """The cost of a constant score of one, or of the plane of the sample's mean where few features hold no constant."""
-    q = float(machine.constant_cost)
-    gram = machine.family.gram(machine.uniform)
-    least = float(gram.sum(axis=1).min())
-    if least > 0 and (other := float(gram.sum()) / least**2) < FAR * q:
-        return other
-    return q
 
 
 def _reading(family: KernelFamily, normal: Array, nu: float, **letters: Any) -> Reading:
@@ -133,8 +123,37 @@ def _solution(machine: Machine, inner: Inner, weights: Array, how: str, iteratio
 ALIKE = 1e6
 # The dearest price of the largest score, beside the cost of a constant score.
 DEAREST = 1e5
-# A constant score that costs so many times more than another feasible one is none that the features hold.
-FAR = 1e-3
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """The least cost among the multiples of a plane that keep scores above 1, and what it is made of."""
+
+    value: float
+    least: float  # score
+    squared: float  # length and covariance
+    linear: float  # the larger of the price of the largest score and the gain
+
+    @classmethod
+    def of(cls, plane: Plane, machine: Machine, C: float) -> _Cost:
+        """Scores t s with s >= 1 and t >= 1 cost a t^2 + (C R - m) t, where m is the mean of the fraction nu of lowest s."""
+        s = plane.scores
+        a = (plane.squared + machine.weight * float(((s - s.mean()) ** 2).sum())) / 2
+        price, gain = C * float(s.max()), _mean_of_lowest(s, machine.nu)
+        t = max(1.0, (gain - price) / (2 * a))
+        return cls(a * t**2 + (price - gain) * t, t, a * t**2, max(price, gain) * t)
+
+    @classmethod
+    def cheapest(cls, machine: Machine, C: float) -> _Cost:
+        """That of the plane that costs least; of size one where there is none, and nothing will be solved."""
+        costs = (cls.of(plane, machine, C) for plane in machine.planes)
+        return min(costs, key=lambda cost: cost.value, default=cls(1.0, 1.0, 1.0, 1.0))
+
+
+def _mean_of_lowest(scores: Array, share: float) -> float:
+    """The mean of the lowest scores that make up this share of all, the last of them in part."""
+    part = np.clip(share * scores.size - np.arange(scores.size), 0.0, 1.0)
+    return float(np.sort(scores) @ part / part.sum())
 
 
 @dataclass(frozen=True)
@@ -148,11 +167,11 @@ class _Units:
 
     @classmethod
     def of(cls, machine: Machine) -> _Units:
-        """The constant score t costs t^2 q/2 - (1 - C) t with q = 1'K^{-1}1, whose minimiser over t >= 1 tells sizes."""
-        f, q, C = machine.family.unit, _constant_cost(machine), machine.penalty
-        score = max(1.0, (1 - C) / q)
-        objective = score**2 * q + score * max(1.0, C)
-        return cls(f, score, max(1.0, C, objective if score == 1 else 1.0), objective)
+        """The sizes at a plane that is known to be feasible; the optimum costs no more."""
+        cost = _Cost.cheapest(machine, machine.penalty)
+        objective = 2 * cost.squared + cost.linear
+        multiplier = max(1.0, machine.penalty, objective if cost.least == 1 else 1.0)
+        return cls(machine.family.unit, cost.least, multiplier, objective)
 
 
 def _numbers(machine: Machine, C: Any, c: Any = 0.0) -> dict[str, Tunable]:
@@ -270,10 +289,12 @@ def kernel_learning(
     """
     choice(form, "form", ("primal", "dual"))
     if form == "primal":
-        return socp(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
-    if nonnegative(covariance_weight, "covariance_weight") > 0:
-        return qcqp_covariance(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
-    return qcqp(features_or_grams, outlier_fraction, scale_penalty)
+        made = socp(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    elif nonnegative(covariance_weight, "covariance_weight") > 0:
+        made = qcqp_covariance(features_or_grams, outlier_fraction, scale_penalty, covariance_weight)
+    else:
+        made = qcqp(features_or_grams, outlier_fraction, scale_penalty)
+    return remade_by(kernel_learning, made, covariance_weight=covariance_weight, form=form)
 
 
 def _sizes(family: KernelFamily) -> list[float]:

@@ -26,7 +26,7 @@ from convexnovelty.cones import svec_map
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.metrics import Sample, Whitened, whitened
 from convexnovelty.modelling import (
     NO_DIRECTION,
@@ -271,8 +271,9 @@ def mahalanobis_svm(
     (-2.815789, -1.941176)
     """
     choice(form, "form", ("primal", "dual"))
-    made = robust if form == "primal" else kernel_dual
-    return made(features, outlier_fraction, uncertainty, covariance_weight, ddof)
+    node = robust if form == "primal" else kernel_dual
+    made = node(features, outlier_fraction, uncertainty, covariance_weight, ddof)
+    return remade_by(mahalanobis_svm, made, form=form)
 
 
 @METHOD.node(

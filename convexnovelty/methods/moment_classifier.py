@@ -40,7 +40,7 @@ from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.factor_model import factor_model
 from convexnovelty.features import KernelFeatures, LinearFeatures
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.methods import one_class_svm
 from convexnovelty.metric_frame import MetricFrame, worst_moments
 from convexnovelty.moments import Moments
@@ -240,10 +240,12 @@ def moment_classifier(
     (0.111111, 0.1)
     """
     if _joint(negative_moments, uncertainty, slack_penalty) is not None:
-        return kappa_search(positives, negative_moments, slack_penalty, uncertainty, tail)
-    if mean_penalty is not None:
-        return with_offset(positives, negative_moments, slack_penalty, uncertainty, tail, mean_penalty)
-    return margins(positives, negative_moments, slack_penalty, uncertainty, tail)
+        made = kappa_search(positives, negative_moments, slack_penalty, uncertainty, tail)
+    elif mean_penalty is not None:
+        made = with_offset(positives, negative_moments, slack_penalty, uncertainty, tail, mean_penalty)
+    else:
+        made = margins(positives, negative_moments, slack_penalty, uncertainty, tail)
+    return remade_by(moment_classifier, made, mean_penalty=mean_penalty)
 
 
 @METHOD.node(

@@ -15,7 +15,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.methods import hard_margin, one_class_svm
 from convexnovelty.modelling import (
     below,
@@ -80,7 +80,8 @@ def negative_data(
     """
     check_features(features)
     choice(form, "form", ("primal", "dual"))
-    return (primal if form == "primal" else dual)(features, labels, outlier_fraction)
+    made = (primal if form == "primal" else dual)(features, labels, outlier_fraction)
+    return remade_by(negative_data, made, form=form)
 
 
 def _reading(features: FeatureMap, normal: Array, nu: float, y: Array) -> Reading:

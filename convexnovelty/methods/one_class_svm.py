@@ -17,7 +17,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.modelling import (
     below,
     check_features,
@@ -82,7 +82,8 @@ def one_class_svm(
     """
     check_features(features)
     choice(form, "form", ("primal", "dual"))
-    return (primal if form == "primal" else dual)(features, outlier_fraction, weights)
+    made = (primal if form == "primal" else dual)(features, outlier_fraction, weights)
+    return remade_by(one_class_svm, made, form=form)
 
 
 def _reading(features: FeatureMap, normal: Array, nu: float, shares: Array) -> Reading:

@@ -17,7 +17,7 @@ from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     below,
@@ -84,7 +84,8 @@ def separation_from_mean(
     """
     check_features(features)
     choice(form, "form", ("primal", "dual"))
-    return (primal if form == "primal" else dual)(features, outlier_fraction, others)
+    made = (primal if form == "primal" else dual)(features, outlier_fraction, others)
+    return remade_by(separation_from_mean, made, form=form)
 
 
 # -- what several nodes share ------------------------------------------------------------------------------------------

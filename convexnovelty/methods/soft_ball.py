@@ -15,7 +15,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     check_features,
@@ -74,7 +74,8 @@ def soft_ball(
     """
     check_features(features)
     choice(form, "form", ("primal", "dual"))
-    return (primal if form == "primal" else dual)(features, outlier_fraction, weights)
+    made = (primal if form == "primal" else dual)(features, outlier_fraction, weights)
+    return remade_by(soft_ball, made, form=form)
 
 
 class _AboutMean:

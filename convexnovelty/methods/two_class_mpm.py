@@ -35,7 +35,7 @@ from convexnovelty.columns import agree
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, remade_by
 from convexnovelty.modelling import check_features
 from convexnovelty.moments import Moments
 from convexnovelty.pairs import SetPair
@@ -291,7 +291,7 @@ def two_class_mpm(
     given = pair if isinstance(uncertainty, (tuple, list)) else uncertainty
     _gap(moments_x, moments_y)
     joint = _joint(moments_x, moments_y, pair) is not None
-    return (kappa_search if joint else socp)(moments_x, moments_y, given, tail)
+    return remade_by(two_class_mpm, (kappa_search if joint else socp)(moments_x, moments_y, given, tail))
 
 
 def _joint(moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None) -> str | None:

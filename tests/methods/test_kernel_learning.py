@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty import datasets, kernels
 from convexnovelty.algorithms import mixture
-from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError
+from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.methods import kernel_learning as module
@@ -325,6 +327,102 @@ def test_kernels_of_any_size(scale, C):
     assert scores.min() >= 1 - 1e-6
 
 
+def plane_points(seed):
+    """Ordinary points of the plane, at most thirty, with numbers of the machine: a Gram matrix of rank two."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 30))
+    X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 2)) + rng.choice([1, 2, 3])
+    numbers = float(rng.uniform(0.1, 0.9)), *(float(rng.choice(some)) for some in ([0, 0.05, 0.3, 1], [0, 0.1, 1]))
+    return X, *(numbers[i] for i in (0, 2, 1))
+
+
+def in_the_plane(X, nu, C, c):
+    """The machine in the two coordinates of the points, as a quadratic program."""
+    w, rho, R, xi = cp.Variable(X.shape[1]), cp.Variable(), cp.Variable(), cp.Variable(len(X), nonneg=True)
+    s = X @ w
+    cost = cp.sum_squares(w) / 2 + c / 2 * cp.sum_squares(s - cp.sum(s) / len(X)) + cp.sum(xi) / (nu * len(X)) - rho
+    held = [s >= 1, s >= rho - xi, *([s <= R] if C else [])]
+    problem = cp.Problem(cp.Minimize(cost + (C * R if C else 0)), held)
+    problem.solve(**TIGHT)
+    return problem.value
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", [1, 2, 8, 31, 32, 53, 59, 99, 267, 384])
+def test_few_features_of_many_points(seed):
+    """The range of the Gram matrix holds no constant: a unit that is taken from its inverse there is none at all."""
+    X, *numbers = plane_points(seed)
+    expected = in_the_plane(X, *numbers)
+    found = {form: cn.kernel_learning(X @ X.T, *numbers, form).solve().objective for form in ("primal", "dual")}
+    for node in (module.block_norm, module.modified_primal, module.single_kernel):
+        found[node] = node(X @ X.T, *numbers).solve().objective
+    assert found == pytest.approx(dict.fromkeys(found, expected), rel=1e-6)
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_the_nearest_point_of_many_points_in_few_features(form):
+    """Pair steps on the Gram matrix of these points go on for a million steps, since many weights are nearly optimal."""
+    rng = np.random.default_rng(1000386)
+    n, p = int(rng.integers(3, 40)), int(rng.integers(1, 6))
+    X = rng.normal(size=(n, p)) @ rng.normal(size=(p, p)) + rng.choice([1, 2, 3, 10]) * rng.normal(size=p)
+    X *= 1e3
+    found = cn.kernel_learning(X @ X.T, 0.13, 10.0, 1.0, form).solve()
+    assert found.objective == pytest.approx(in_the_plane(X, 0.13, 10.0, 1.0), rel=1e-6)
+
+
+def test_the_program_is_posed_in_the_size_of_its_terms():
+    for seed in (1, 2, 8, 31, 53, 99):
+        X, nu, C, c = plane_points(seed)
+        problem = cn.kernel_learning(X @ X.T, nu, C, c)
+        found = problem.solve().values
+        terms = [
+            float(found["tau"].sum()) / 2,
+            abs(found["rho"]),
+            found["xi"].sum() / (nu * len(X)),
+            C * found.get("R", 0),
+        ]
+        assert 0.1 < sum(terms) / problem.objective_unit < 10
+
+
+@pytest.mark.parametrize(
+    ("seed", "form", "unit"), [(99, "primal", 82799129.65), (267, "dual", 6010181.617), (384, "dual", 3367966.94)]
+)
+def test_a_unit_far_above_the_value_is_told(monkeypatch, seed, form, unit):
+    """Whichever solver comes through: an error, or a warning, or a remark that bounds what the value is off by."""
+    X, *numbers = plane_points(seed)
+    expected = in_the_plane(X, *numbers)
+    far = module._Units(KernelFamily.of(X @ X.T).unit, 1.0, unit, unit)
+    monkeypatch.setattr(module._Units, "of", classmethod(lambda cls, machine: far))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            solution = cn.kernel_learning(X @ X.T, *numbers, form).solve()
+        except SolverError as error:
+            assert "in the program's own scale" in str(error)
+            return
+    share = abs(solution.objective / expected - 1)
+    told = re.search("by a share of (.*)", solution.attempts[-1].remark)
+    assert share <= (float(told[1]) if told else 1e-6)
+    assert share <= 1e-4 or any("the value is known to a share of" in str(w.message) for w in caught)
+
+
+def test_planes_between_the_shortest_and_the_constant_one():
+    """Each has the least score 1; none is shorter than the first, and the last has equal scores where these exist."""
+    for X in (cloud(12) + 3.0, np.hstack([cloud(12) + 3.0, np.ones((12, 1))])):
+        planes = mixture.Machine(KernelFamily.of(X @ X.T), 0.3, 1.0, 0.0).planes
+        w = cp.Variable(X.shape[1])
+        shortest = cp.Problem(cp.Minimize(cp.sum_squares(w)), [X @ w >= 1])
+        shortest.solve(**TIGHT)
+        assert planes[0].squared == pytest.approx(shortest.value, rel=1e-6)
+        for plane in planes:
+            normal = np.linalg.lstsq(X, plane.scores)[0]
+            assert plane.scores == pytest.approx(X @ normal, abs=1e-9) and plane.scores.min() == pytest.approx(1.0)
+            assert plane.squared == pytest.approx(normal @ normal, rel=1e-6)
+            assert plane.squared >= planes[0].squared * (1 - 1e-9)
+    assert planes[-1].scores == pytest.approx(np.ones(12), abs=1e-6)
+    assert mixture.Machine(KernelFamily.of(LinearFeatures(np.vstack([X, -X]))), 0.3, 1.0, 0.0).planes == ()
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------------
 
 
@@ -437,6 +535,26 @@ def test_a_price_that_was_zero_can_be_set():
     problem.solve()
     found = problem.set(scale_penalty=1.5, covariance_weight=0.2).solve()
     assert found.objective == pytest.approx(module.semi_infinite_lp(given, 0.3, 1.5, 0.2).objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_a_covariance_may_come_and_go(form):
+    """Two programs in the dual, of which a weight of zero takes one and any other the other."""
+    given = family(14)
+    problem = cn.kernel_learning(given, 0.3, 1.5, form=form)
+    problem.solve()
+    for c in (0.2, 0.0, 1.0):
+        found = pickle.loads(pickle.dumps(problem.set(covariance_weight=c, outlier_fraction=0.4))).solve()
+        expected = module.semi_infinite_lp(given, 0.4, 1.5, c).objective
+        assert [found.objective, problem.solve().objective] == pytest.approx([expected] * 2, rel=1e-6)
+    path = problem.path(covariance_weight=[0.0, 0.3])
+    assert [s.objective for s in path] == pytest.approx(
+        [module.semi_infinite_lp(given, 0.4, 1.5, c).objective for c in (0.0, 0.3)], rel=1e-6
+    )
+    assert problem.solve().objective == pytest.approx(expected, rel=1e-6)
+    assert cn.check(problem).passed
+    with pytest.raises(InputError, match="covariance_weight: -1"):
+        problem.set(covariance_weight=-1.0)
 
 
 @pytest.mark.parametrize("form", ["primal", "dual"])
