@@ -51,6 +51,7 @@ class Attempts:
         self._order = 0
         self._answer: tuple[Any, ...] = ()
         self._share = self._error = 0.0
+        self.height: float | None = None  # the size of the objective in the program's own scale, once it is compiled
 
     def rungs(self, solver: str | None) -> Sequence[Rung]:
         """What is tried, by the solver's name or by the cones alone, which are found once."""
@@ -177,6 +178,7 @@ class Attempts:
         self._answer, self._share, self._error = (raw, chain, inverse), 0.0, 0.0
         if in_scale is not None and (point := _point(raw, in_scale.program)) is not None:
             worst, where = in_scale.residuals(*point).worst, " in the program's own scale"
+            self.height = in_scale.height
             self._share, self._error = in_scale.value_share(*point), in_scale.program.value_error(*point)
         if residuals.worst >= worst or np.isnan(residuals.worst):
             worst, where = residuals.worst, ""
