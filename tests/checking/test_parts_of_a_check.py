@@ -100,13 +100,17 @@ def test_verdicts_in_every_corner():
         Enclosure(-math.inf, -math.inf, unbounded=True),
     )
 
-    def told(status="optimal", objective=2.0, reported=None, violation=None, reference=proved, accuracy=1e-6):
-        given = {"status": status, "objective": objective, "reported": reported, "violation": violation}
+    def told(
+        status="optimal", objective=2.0, reported=None, violation=None, residual=None, reference=proved, accuracy=1e-6
+    ):
+        given = {
+            "status": status, "objective": objective, "reported": reported, "violation": violation, "residual": residual
+        }  # fmt: skip
         return judge(given, reference, 1.0, accuracy)
 
     for word, cases in {
         "right": [
-            dict(), dict(violation=0.9e-6), dict(reported=2.0 + 1e-6), dict(status="infeasible", reference=infeasible),
+            dict(), dict(violation=0.9e-6), dict(residual=0.9e-4), dict(reported=2.0 + 1e-6), dict(status="infeasible", reference=infeasible),
             dict(status="unbounded", reference=unbounded), dict(objective=2.0 + 1.9e-6),
         ],
         "short": [dict(violation=1.1e-6), dict(reported=2.00001), dict(objective=2.0 - 2.1e-6), dict(objective=2.00019)],
@@ -114,10 +118,12 @@ def test_verdicts_in_every_corner():
             dict(violation=1.1e-4), dict(reported=2.1), dict(objective=2.00021), dict(objective=None),
             dict(reference=infeasible), dict(reference=unbounded),
         ],
+        "wrong multipliers": [dict(residual=1.1e-4), dict(residual=0.9, violation=1.1e-6)],
         "stopped": [dict(status="user_limit"), dict(status="user_limit", objective=None),
                     dict(status="user_limit", reference=infeasible), dict(status="optimal_inaccurate", objective=None)],
         "inaccurate": [dict(status="optimal_inaccurate"), dict(status="optimal_inaccurate", reference=unbounded)],
-        "not a number": [dict(violation=math.nan), dict(reported=math.inf), dict(objective=math.nan, status="user_limit")],
+        "not a number": [dict(violation=math.nan), dict(reported=math.inf), dict(objective=math.nan, status="user_limit"),
+                         dict(residual=math.nan)],
         "undecided": [dict(status=s) for s in ("", "infeasible_or_unbounded", "unbounded_inaccurate", "infeasible_inaccurate")],
         "no reference": [dict(reference=none), dict(status="infeasible", reference=none), dict(status="unbounded", reference=none)],
         "wrong infeasible": [dict(status="infeasible"), dict(status="infeasible", reference=unbounded)],
@@ -524,3 +530,11 @@ def test_units_below_which_values_of_a_set_say_nothing():
         assert set_values.value(both, (np.array([1.0, 1.0]), moments.covariance), a) == pytest.approx(
             7 + 1.5 * 5 * size
         )
+
+
+def test_claims_of_no_relation_or_no_scale_are_refused():
+    with pytest.raises(InputError, match="relation: '!=' was found"):
+        Claim("t", 1.0, 2.0, "!=")
+    for scale in (0.0, -1.0, math.nan):
+        with pytest.raises(InputError, match="scale: "):
+            Claim("t", 1.0, 2.0, scale=scale)
