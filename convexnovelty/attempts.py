@@ -53,6 +53,7 @@ class Attempts:
         self._order = 0
         self._answer: tuple[Any, ...] = ()
         self._share = self._error = 0.0
+        self.height: float | None = None  # the size of the objective in the program's own scale, once it is compiled
 
     def rungs(self, solver: str | None) -> Sequence[Rung]:
         """What is tried, by the solver's name or by the cones alone, which are found once."""
@@ -186,6 +187,7 @@ class Attempts:
         else:
             residuals = in_scale.program.residuals(*point)
             worst, where = in_scale.residuals(*point).worst, " in the program's own scale"
+            self.height = in_scale.height
             self._share, self._error = in_scale.value_share(*point), in_scale.value_error(*point)
         if residuals.worst >= worst or np.isnan(residuals.worst):
             worst, where = residuals.worst, ""

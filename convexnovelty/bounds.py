@@ -105,7 +105,7 @@ def margin_bound(
     # x log(e (n/x + 1)) tends to zero with x.
     soft = share * (math.log2(math.e) + math.log2((2 * m - 1) / share + 1)) if share > 0 else 0.0
     complexity = 16 * C**2 / margin**2 * math.log2(size) + soft + 2 if size > math.e else math.inf
-    formula = 2 / m * (complexity + math.log2(m**2 / (2 * delta)))
+    formula = 2 / m * (complexity + 2 * math.log2(m) - 1 - math.log2(delta))
     value = min(formula, 1.0)
     said = (
         f"with probability {1 - delta:.6g} over the sample, P(f(x) < rho - {gamma:.6g}) <= {value:.6g} "
@@ -141,7 +141,8 @@ def points_needed(
 ) -> int:
     """The least number of points from which on theorem 8.6 promises ``target``, when each has ``slack`` on average.
 
-    Raises InputError where no number suffices, since slacks alone keep the bound above the target.
+    Raises InputError where no number suffices, since slacks alone keep the bound above the target, and where more than
+    2**52 points would be needed.
     """
     target = fraction(target, "target")
     slack = nonnegative(slack, "slack")
@@ -153,10 +154,14 @@ def points_needed(
     while not enough(high):
         high *= 2
         if high > 2**52:  # the last power of two whose double is a whole number of points to every function here
-            raise InputError(
-                f"target: {target:.6g} was found, which slacks of {slack:.6g} a point keep out of reach; raise "
-                f"gamma or target"
+            share = 2 * slack / gamma
+            limit = 2 * share * (math.log2(math.e) + math.log2(2 / share + 1)) if share > 0 else 0.0
+            told = (
+                f"which slacks of {slack:.6g} a point keep out of reach"
+                if limit >= target
+                else "for which more than 2**52 points would be needed"
             )
+            raise InputError(f"target: {target:.6g} was found, {told}; raise gamma or target")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -172,6 +177,8 @@ def leave_one_out_bound(multipliers: Any) -> float:
     1/(nu (m - 1)): with the outlier fraction kept in its place, the solution does change.
     """
     alpha = vector(multipliers, "multipliers")
+    if (alpha < -SUPPORT * np.abs(alpha).max()).any():
+        raise InputError(f"multipliers: {alpha.min():.6g} was found; give multipliers, which are not negative")
     return float((alpha > SUPPORT * alpha.max(initial=0.0)).mean())
 
 

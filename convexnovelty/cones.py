@@ -236,10 +236,12 @@ class Cones:
         return made
 
     def violations(self, values: Array, *, dual: bool = False) -> Array:
-        """For each block an upper bound on the distance from the cone (or its dual) that vanishes on the cone."""
-        if not np.isfinite(values).all():
-            return np.array([math.inf])
-        return np.array([_distance(block, values[block.rows], dual) for block in self.blocks()])
+        """For each block an upper bound on the distance from the cone (or its dual) that vanishes on the cone.
+
+        It is infinite where the values of the block are no numbers.
+        """
+        parts = [(block, values[block.rows]) for block in self.blocks()]
+        return np.array([_distance(block, v, dual) if np.isfinite(v).all() else math.inf for block, v in parts])
 
     def work(self, values: Array, against: Array, *, dual: bool = False) -> float:
         """The distances from the cones (or their duals), each times what stands against it, summed up.

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar, cast
 
+from convexnovelty import validation
 from convexnovelty.errors import EnrolmentError
 from convexnovelty.formulation import Formulation, Recipe, Solution
 
@@ -34,7 +35,7 @@ class Claim:
     """A number that was computed, held against a reference.
 
     ``tolerance`` is absolute on the difference after both are divided by ``max(1, |reference|)`` unless ``scale``
-    says what the difference is measured in; ``because`` says where the tolerance comes from.
+    says what the difference is measured in, a number above zero; ``because`` says where the tolerance comes from.
     """
 
     text: str
@@ -46,6 +47,11 @@ class Claim:
     source: str = ""
     because: str = ""
     scale: float | None = None
+
+    def __post_init__(self) -> None:
+        validation.choice(self.relation, "relation", ("=", "<=", ">="))
+        if self.scale is not None:
+            validation.positive(self.scale, "scale")
 
     @property
     def gap(self) -> float:

@@ -43,7 +43,7 @@ class Deviation(ABC):
 
     Laws
     ----
-    - ``lower(c, n, d) <= c / n <= upper(c, n, d)``
+    - ``lower(c, n, d) <= c / n <= upper(c, n, d)`` for every d in (0, 1/2]
     - ``lower`` grows with d and ``upper`` falls: what is said with less confidence says more.
     - For every distribution and every d in (0, 1/2], in at least a share 1 - d of all samples
       ``probability >= lower(count, n, d)`` for all sets of the class; likewise for ``upper``.
@@ -65,11 +65,11 @@ class Deviation(ABC):
 
     @abstractmethod
     def lower(self, counts: Any, size: int, delta: float) -> Array:
-        """Lower bounds on probabilities, of the shape of ``counts``."""
+        """Lower bounds on probabilities, of the shape of ``counts``: one count a set, whole numbers from 0 to ``size``."""
 
     @abstractmethod
     def upper(self, counts: Any, size: int, delta: float) -> Array:
-        """Upper bounds on probabilities, of the shape of ``counts``."""
+        """Upper bounds on probabilities, of the shape of ``counts``: one count a set, whole numbers from 0 to ``size``."""
 
     @property
     def finite(self) -> bool:
@@ -102,13 +102,19 @@ class UniformDeviation(Deviation):
     def margin(self, size: int, delta: float) -> float:
         """The paper's epsilon_n(F, delta) for n = ``size``."""
 
+    def margin_over(self, sets: int, size: int, delta: float) -> float:
+        """The margin for ``sets`` sets of the class; one for all sets is the same for any number of them."""
+        return self.margin(size, delta)
+
     def lower(self, counts: Any, size: int, delta: float) -> Array:
         """Frequency less margin, as printed: it may lie below zero."""
-        return np.asarray(counts, dtype=float) / size - self.margin(size, delta)
+        found = _counts(counts, size)
+        return np.asarray(found / size - self.margin_over(found.size, size, delta))
 
     def upper(self, counts: Any, size: int, delta: float) -> Array:
         """Frequency plus margin, as printed: it may lie above one."""
-        return np.asarray(counts, dtype=float) / size + self.margin(size, delta)
+        found = _counts(counts, size)
+        return np.asarray(found / size + self.margin_over(found.size, size, delta))
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,7 @@ class DKW(UniformDeviation):
         _error(delta)
         if delta > 0.5:
             raise InputError(f"delta: {delta:.6g} was found; the one-sided inequality holds for d up to 1/2")
-        return math.sqrt(math.log(1 / delta) / (2 * size))
+        return math.sqrt(-math.log(delta) / (2 * _points(size)))
 
 
 @dataclass(frozen=True)
@@ -189,7 +195,8 @@ class VC(UniformDeviation):
     def margin(self, size: int, delta: float) -> float:
         """The printed epsilon."""
         _error(delta)
-        return 3 * math.sqrt((self.dimension * math.log(size + 1) - math.log(delta / 2)) / size)
+        size = _points(size)
+        return 3 * math.sqrt((self.dimension * math.log(size + 1) + math.log(2) - math.log(delta)) / size)
 
     @classmethod
     def examples(cls) -> list[Deviation]:
@@ -205,7 +212,7 @@ class FiniteClass(UniformDeviation):
 
     Parameters
     ----------
-    size : N; None means as many as are looked at.
+    size : N; None means as many as are looked at: as many as there are counts.
     """
 
     size: int | None = None
@@ -232,9 +239,12 @@ class FiniteClass(UniformDeviation):
         return dataclasses.replace(self, size=_enough(self.size, sets))
 
     def margin(self, size: int, delta: float) -> float:
-        """Hoeffding's margin at d / N."""
-        _error(delta)
-        return math.sqrt(math.log((self.size or 1) / delta) / (2 * size))
+        """Hoeffding's margin at d / N; of one set where N was not given."""
+        return self.margin_over(1, size, delta)
+
+    def margin_over(self, sets: int, size: int, delta: float) -> float:
+        """Hoeffding's margin at d / N, with N = ``sets`` where it was not given."""
+        return math.sqrt((math.log(self.size or max(sets, 1)) - math.log(_error(delta))) / (2 * _points(size)))
 
     @classmethod
     def examples(cls) -> list[Deviation]:
@@ -255,7 +265,7 @@ class ExactBinomial(Deviation):
 
     Parameters
     ----------
-    size : N; None means as many as are looked at.
+    size : N; None means as many as are looked at: as many as there are counts.
     """
 
     size: int | None = None
@@ -283,18 +293,19 @@ class ExactBinomial(Deviation):
 
     def lower(self, counts: Any, size: int, delta: float) -> Array:
         """Zero for a count of zero; otherwise the d / N quantile of Beta(c, n - c + 1)."""
-        counts = np.asarray(counts, dtype=float)
+        counts = _counts(counts, size)
         above = np.maximum(counts, 1.0)
-        return np.where(counts > 0, beta_quantile(_error(delta) / (self.size or 1), above, size - above + 1), 0.0)
+        return np.where(counts > 0, beta_quantile(self._each(counts, delta), above, size - above + 1), 0.0)
 
     def upper(self, counts: Any, size: int, delta: float) -> Array:
         """One for a count of n; otherwise the 1 - d / N quantile of Beta(c + 1, n - c)."""
-        counts = np.asarray(counts, dtype=float)
+        counts = _counts(counts, size)
         below = np.minimum(counts, size - 1.0)
         # By symmetry, and not as the quantile at 1 - d, which has no digits left for the d of a small p-value.
-        return np.where(
-            counts < size, 1 - beta_quantile(_error(delta) / (self.size or 1), size - below, below + 1), 1.0
-        )
+        return np.where(counts < size, 1 - beta_quantile(self._each(counts, delta), size - below, below + 1), 1.0)
+
+    def _each(self, counts: Array, delta: float) -> float:
+        return _error(delta) / (self.size or max(counts.size, 1))
 
     @classmethod
     def examples(cls) -> list[Deviation]:
@@ -359,6 +370,19 @@ def _error(delta: float) -> float:
     if not 0 < value <= 1:
         raise InputError(f"delta: {value:.6g} was found; give the probability of error, in (0, 1]")
     return value
+
+
+def _points(size: Any) -> int:
+    return integer(size, "size", 1)
+
+
+def _counts(counts: Any, size: Any) -> Array:
+    """Counts as floats of their own shape."""
+    found, most = np.asarray(counts, dtype=float), _points(size)
+    wrong = ~((found >= 0) & (found <= most) & (found == np.floor(found)))
+    if wrong.any():
+        raise InputError(f"counts: {found[wrong].flat[0]:.6g} was found; give whole numbers from 0 to {most}")
+    return found
 
 
 def _size(size: Any) -> int | None:

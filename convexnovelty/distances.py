@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.sparse_rows import is_sparse, sparse_gamma, sparse_squared_distances, sparse_squared_norms
-from convexnovelty.validation import Array, points, vector
+from convexnovelty.validation import Array, points, squarable, vector
 
 __all__ = [
     "FALLBACK_GAMMA",
@@ -39,7 +39,7 @@ def scale_gamma(X: Any, weights: Any = None) -> float:
     """
     if is_sparse(X):
         return sparse_gamma(X, weights) or FALLBACK_GAMMA
-    X = points(X, "X")
+    X = squarable(points(X, "X"), "X")
     varying = X[:, column_variances(X) > 0]
     if not varying.size:
         return FALLBACK_GAMMA
@@ -55,7 +55,7 @@ def laplacian_gamma(X: Any, weights: Any = None) -> float:
 
     With weights of shape (n,) a point counts as often as its weight says; points that are all equal get 1.
     """
-    X = points(X, "X")
+    X = squarable(points(X, "X"), "X")
     if weights is None:
         variance = mean_variance(X)
     else:

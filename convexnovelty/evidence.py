@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from convexnovelty.algorithms.roc import exceedances
 from convexnovelty.deviations import Allots, Deviation
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array, points, vector
+from convexnovelty.validation import Array, in_order, points, vector
 
 __all__ = ["DIRECTIONS", "Direction", "Evidence", "ThresholdClassifier", "evidence"]
 
@@ -51,6 +51,7 @@ class ThresholdClassifier:
 
     def __call__(self, scores: Any) -> NDArray[np.bool_]:
         """Whether each score is called novel; a matrix of scores is read in the classifier's column."""
+        in_order(scores, "scores")
         array = np.asarray(scores, dtype=float)
         chosen = array[:, self.column] if array.ndim == 2 else array
         return np.asarray(chosen > self.threshold if self.novel == "high" else chosen < self.threshold)
@@ -222,7 +223,9 @@ def _columns(scores: Any, name: str) -> Array:
         shape = np.shape(scores)
     except ValueError:  # rows of unequal length: `vector` says so in the package's words
         shape = ()
-    return points(scores, name) if len(shape) == 2 and shape[1] > 1 else vector(scores, name)[:, None]
+    found = points(scores, name) if len(shape) == 2 and shape[1] > 1 else vector(scores, name)[:, None]
+    in_order(scores, name)
+    return found
 
 
 def _group(

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from convexnovelty import validation
 from convexnovelty.errors import InputError
 from convexnovelty.regions import TIE_TOLERANCE, Guarantee, spread
-from convexnovelty.validation import Array, fraction, nonnegative, number, vector
+from convexnovelty.validation import Array, fraction, nonnegative, number
 
 __all__ = ["Calibration", "threshold_rank"]
 
@@ -130,7 +131,7 @@ class Calibration:
     threshold: float = field(init=False)
 
     def __post_init__(self) -> None:
-        ordered = np.sort(vector(self.scores, "scores"))
+        ordered = np.sort(validation.scores(self.scores, "scores"))
         slack = TIE_TOLERANCE * max(spread(ordered), nonnegative(self.scale, "scale"))
         object.__setattr__(self, "slack", slack)
         ordered.setflags(write=False)
@@ -175,7 +176,7 @@ class Calibration:
 
     def novel(self, scores: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which scores are called novel; those up to the threshold, which has the slack, are not."""
-        return np.asarray(vector(scores, "scores") > self.threshold)
+        return np.asarray(validation.scores(scores, "scores") > self.threshold)
 
     def p_values(self, scores: Any) -> Array:
         r"""(1 + number of held-out scores that are, with the slack, at least s) / (n + 1) for each score s.
@@ -183,6 +184,6 @@ class Calibration:
         For an ordinary point it is at most p with probability at most p. Without a confidence a point is called novel
         exactly when its p-value is at most alpha.
         """
-        given = vector(scores, "scores")
+        given = validation.scores(scores, "scores")
         at_least = self.size - np.searchsorted(self.scores + self.slack, given, side="left")
         return np.asarray((1.0 + at_least) / (self.size + 1))

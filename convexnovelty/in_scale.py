@@ -41,6 +41,11 @@ class InScale:
         """The equilibrated program."""
         return self._made[0]
 
+    @property
+    def height(self) -> float:
+        """The size of the program's objective: what is one in the equilibrated program."""
+        return self._made[1].objective
+
     def unscaled(self, x: Array, z: Array) -> tuple[Array, Array]:
         """A point of the equilibrated program and its multiplier, in the units of the program."""
         scale = self._made[1]

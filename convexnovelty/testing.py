@@ -60,7 +60,10 @@ def run_suite(
     exempt : from a regular expression on problem names to the reason why the solver may fail there. An exemption that no
         failure needed is a failure itself, and one without a reason is refused.
     limits : of time, memory and accuracy.
-    strict : without it, answers that the solver itself marks as inaccurate, or that fall short of the accuracy, pass.
+    strict : without it, answers that the solver itself marks as inaccurate, or that fall short of the accuracy, pass. That
+        accuracy is the one of the solver's row in the table of solvers; a solver that has none is told of no tolerance, and
+        its objective, its constraints and the optimality of its multipliers are held to 1e-4 relative. Multipliers that are
+        not given are not judged.
     executor, jobs, stream, progress : as :func:`~convexnovelty.checking.cross_check.cross_check` takes them.
 
     Returns

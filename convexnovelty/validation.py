@@ -18,11 +18,13 @@ __all__ = [
     "choice",
     "fraction",
     "generator",
+    "in_order",
     "integer",
     "nonnegative",
     "number",
     "points",
     "positive",
+    "scores",
     "squarable",
     "square",
     "symmetric",
@@ -147,6 +149,27 @@ def vector(v: Any, name: str, size: int | None = None) -> Array:
     if size is not None and array.size != size:
         raise InputError(f"{name}: length {array.size} was found where {size} is needed")
     return _finite(array, name)
+
+
+def scores(v: Any, name: str) -> Array:
+    """A vector of which the order counts: whole numbers that float64 would turn into ties are refused."""
+    found = vector(v, name)
+    in_order(v, name)
+    return found
+
+
+def in_order(v: Any, name: str) -> None:
+    """Raises InputError for whole numbers that float64 does not hold: rounding hurts no sum, but makes ties of an order."""
+    array = np.asarray(v)
+    if array.dtype.kind not in "iuO":
+        return
+    large = array if array.dtype.kind == "O" else array[(array > EXACT) | (array < -EXACT)]
+    lost = next((k for k in large.flat if isinstance(k, numbers.Integral) and int(float(k)) != k), None)
+    if lost is not None:
+        raise InputError(
+            f"{name}: {lost} was found, which float64 does not hold, so that it would tie with its neighbours; subtract "
+            f"from all scores what they have in common"
+        )
 
 
 def square(S: Any, name: str, size: int | None = None) -> Array:

@@ -212,3 +212,31 @@ def test_the_bound_holds_on_average_in_the_plane():
 def test_too_few_multipliers_are_refused():
     with pytest.raises(InputError, match="upper"):
         bounds.leave_one_out_errors(np.eye(3), 0.4)
+
+
+@pytest.mark.parametrize("delta", [1e-280, 1e-291, 1e-300, 5e-324])
+def test_small_errors_do_not_overflow(delta):
+    found = bounds.margin_bound(10**9, 0.0, 1.0, 1.0, delta)
+    assert found.formula == pytest.approx(in_many_digits(10**9, 0.0, 1.0, 1.0, delta, 1.0)[1], rel=1e-12)
+    assert not found.vacuous
+    least = bounds.points_needed(0.5, 1.0, 1.0, delta=delta)
+    at, before = (in_many_digits(m, 0.0, 1.0, 1.0, delta, 1.0)[1] for m in (least, least - 1))
+    assert at <= 0.5 * (1 + 1e-12) and before >= 0.5 * (1 - 1e-12)
+
+
+def test_a_target_out_of_reach_says_whether_slacks_or_the_number_of_points_keep_it_there():
+    with pytest.raises(
+        InputError, match=r"target: 1e-09 was found, for which more than 2\*\*52 points would be needed"
+    ):
+        bounds.points_needed(1e-9, 1.0, 1.0)
+    # With slacks of 0.001 a point the bound tends to 0.004 log2(1000 e + e) = 0.0456.
+    limit = in_many_digits(10**40, 1e37, 1.0, 1.0, 0.05, 1.0)[1]
+    with pytest.raises(InputError, match=r"slacks of 0.001 a point keep out of reach"):
+        bounds.points_needed(limit * (1 - 1e-9), 1.0, 1.0, slack=1e-3)
+    assert bounds.points_needed(limit * 1.01, 1.0, 1.0, slack=1e-3) > 10**6
+
+
+def test_multipliers_are_not_negative():
+    with pytest.raises(InputError, match="multipliers: -1 was found"):
+        bounds.leave_one_out_bound([-1.0, 2.0])
+    assert bounds.leave_one_out_bound([-1e-9, 2.0]) == 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -125,6 +126,52 @@ def test_union_bound_divides_the_error() -> None:
     assert FiniteClass().over(5) == FiniteClass(5) and ExactBinomial().over(5) == ExactBinomial(5)
     with pytest.raises(InputError, match="3 are looked at"):
         FiniteClass(2).over(3)
+
+
+@pytest.mark.parametrize("bound", [ExactBinomial(), FiniteClass()], ids=str)
+def test_without_a_number_of_sets_there_are_as_many_as_counts(bound: Deviation) -> None:
+    """Twenty independent sets of one probability: that no limit fails is a power of a finite sum."""
+    size, sets, d = 50, 20, 0.1
+    for q in (0.1, 0.3, 0.5):
+        law = stats.binom.pmf(np.arange(size + 1), size, q)
+        lower = np.array([bound.lower([c] + [0] * (sets - 1), size, d)[0] for c in range(size + 1)])
+        upper = np.array([bound.upper([c] + [0] * (sets - 1), size, d)[0] for c in range(size + 1)])
+        for failed in (lower > q, upper < q):
+            assert 1 - (1 - law[failed].sum()) ** sets <= d
+    counts = np.arange(6).reshape(2, 3)
+    assert (bound.lower(counts, 9, d) == bound.over(6).lower(counts, 9, d)).all()
+    assert (bound.upper(counts, 9, d) == bound.over(6).upper(counts, 9, d)).all()
+    assert bound.lower(4, 9, d) == bound.over(1).lower(4, 9, d)
+
+
+@pytest.mark.parametrize("d", [5e-324, 1e-310, 1e-300])
+def test_margins_of_the_smallest_errors(d: float) -> None:
+    with mpmath.workdps(40):
+        log = mpmath.log(mpmath.mpf(d))
+        assert DKW().margin(100, d) == pytest.approx(float(mpmath.sqrt(-log / 200)), rel=1e-14)
+        assert FiniteClass(8).margin(100, d) == pytest.approx(
+            float(mpmath.sqrt((mpmath.log(8) - log) / 200)), rel=1e-14
+        )
+        vc = 3 * mpmath.sqrt((2 * mpmath.log(101) + mpmath.log(2) - log) / 100)
+        assert VC(2).margin(100, d) == pytest.approx(float(vc), rel=1e-14)
+
+
+@pytest.mark.parametrize("bound", EXAMPLES, ids=str)
+@pytest.mark.parametrize(
+    ("counts", "size", "words"),
+    [
+        ([1, -1], 10, "counts: -1 was found; give whole numbers from 0 to 10"),
+        (11, 10, "counts: 11 was found"),
+        (2.5, 10, "counts: 2.5 was found"),
+        (math.nan, 10, "counts: nan was found"),
+        (0, 0, "size: 0 was found"),
+        (0, 2.5, "size: 2.5 was found"),
+    ],
+)
+def test_counts_are_whole_numbers_of_the_sample(bound: Deviation, counts: object, size: object, words: str) -> None:
+    for limit in (bound.lower, bound.upper):
+        with pytest.raises(InputError, match=words):
+            limit(counts, size, 0.05)  # type: ignore[arg-type]
 
 
 def test_e_theorem_6_shares_add_up_to_one() -> None:

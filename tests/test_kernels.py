@@ -271,3 +271,11 @@ def test_import_is_cheap() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_widths_of_points_whose_squares_vanish_are_refused():
+    points = 1e-170 * np.arange(6.0).reshape(3, 2)
+    for width in (kernels.scale_gamma, kernels.laplacian_gamma):
+        with pytest.raises(InputError, match="squares of such numbers vanish in float64"):
+            width(points)
+        assert width(np.zeros((3, 2))) == 1.0

@@ -168,3 +168,18 @@ def test_ranges() -> None:
         validation.fraction(1.5, "x", one=True)
     with pytest.raises(InputError, match="at least 2"):
         validation.integer(1, "x", 2)
+
+
+@pytest.mark.parametrize(
+    "value", [[2**53, 2**53 + 1], np.array([0, -(2**53) - 1]), np.array([2**53 + 1, "x"], object)[:1]]
+)
+def test_whole_numbers_that_would_tie_are_no_scores(value: Any) -> None:
+    with pytest.raises(InputError, match=r"s: -?9007199254740993 was found, which float64 does not hold"):
+        validation.scores(value, "s")
+
+
+def test_whole_numbers_that_float64_holds_are_scores() -> None:
+    held = [2**53, 2**53 + 2, -(2**60)]
+    assert validation.scores(held, "s").tolist() == held
+    assert validation.scores(np.array([1e300, 2.0**60 + 1]), "s").size == 2
+    assert validation.scores(pd.Series([3]), "s").tolist() == [3.0]

@@ -73,7 +73,8 @@ def solve_dual(
     Give ``outlier_fraction`` nu, for the bound total/(nu n) of every point, or ``upper``, one number or one a point.
     ``total`` None leaves the equality out. ``tolerance`` bounds the KKT gap in units of the largest bound times the
     largest k(x, x), or of the largest linear term where that is smaller: for SVMs of one class and of two classes this
-    is libsvm's tolerance. Well below 1e-3, Newton steps make the solution exact to rounding in little more time.
+    is libsvm's tolerance. Well below 1e-3, Newton steps make the solution exact to rounding of the largest k(x, x) in little
+    more time.
     ``of_scores`` bounds the gap in units of the offset and of the quartiles' distance of the scores as well, as far as
     rounding lets it. Where k(x, x) differs by orders of magnitude, as for polynomial kernels and skewed columns, scores are
     by orders smaller than the largest of them; where the kernel is wide, they are nearly the same.

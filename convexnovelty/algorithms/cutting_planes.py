@@ -8,7 +8,6 @@ can hurt it bounds it from above, and the gap of the two is what the caller gets
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,15 +16,19 @@ import numpy as np
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
+from convexnovelty.attempts import Attempts
 from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
+from convexnovelty.solution import Attempt
 from convexnovelty.validation import Array
 
 __all__ = ["CuttingPlanesResult", "Robust", "cutting_planes", "deviations"]
 
 Values = Mapping[str, Any]
 
-# Relative gap of the bounds that is good enough when the master can be solved no further.
+# Relative gap of the bounds that is good enough when the master can be solved no further, and by which the master's value,
+# which a solver knows to its accuracy only, may exceed that of a feasible point.
 SUFFICIENT = 1e-7
+ZERO = 1e-12  # share of the size of the master's objective below which an optimum has no relative gap
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,10 @@ class Robust:
 
 @dataclass(frozen=True)
 class CuttingPlanesResult:
-    """Values of the letters at the best point, the bounds on the optimum, and the number of rounds and of cuts."""
+    """Values of the letters at the best point, the bounds on the optimum, and the number of rounds and of cuts.
+
+    ``lower`` is the value of the last master, as exactly as its solver knows it, and never above ``upper``.
+    """
 
     values: Values
     lower: float
@@ -82,30 +88,33 @@ def cutting_planes(
     Raises
     ------
     InfeasibleError : the master, which is a relaxation, is infeasible, and so is the robust program.
-    SolverError : the gap did not close in the given number of rounds.
+    SolverError : the gap did not close in the given number of rounds, or the master's value, a lower bound, came out above
+        that of a feasible point.
     """
     profile = solvers.profile(solver)
     members: list[list[Any]] = [list(given) for given in seeds or [[] for _ in requirements]]
     cuts = 0
     best: tuple[float, Values] | None = None
-    lower = float("-inf")
+    lower, size = float("-inf"), 1.0
     for round_number in range(1, rounds + 1):
         held = list(constraints)
         for requirement, found in zip(requirements, members, strict=True):
             held += requirement.cuts(found) if found else []
         try:
-            lower = max(lower, _solve(cp.Problem(cp.Minimize(objective), held), profile))
+            lower, size = _solve(cp.Problem(cp.Minimize(objective), held), profile)
         except SolverError:
             # Cuts that nearly coincide, as they do at the end, leave the master no digits: what stands is returned
             # with its bounds if they are close.
-            if best is not None and best[0] - lower <= SUFFICIENT * max(abs(best[0]), 1e-12):
+            if best is not None and best[0] - lower <= SUFFICIENT * max(abs(best[0]), ZERO * size):
                 return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
             raise
         values = {name: variable.value for name, variable in variables.items()}
         repaired = repair(values)
         if repaired is not None and (best is None or repaired[0] < best[0]):
             best = repaired
-        if best is not None and best[0] - lower <= tolerance * max(abs(best[0]), 1e-12):
+        if best is not None:
+            lower = _below(lower, best[0], size)
+        if best is not None and best[0] - lower <= tolerance * max(abs(best[0]), ZERO * size):
             return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
         for requirement, found in zip(requirements, members, strict=True):
             found.append(requirement.attack(values))
@@ -114,6 +123,17 @@ def cutting_planes(
     raise SolverError(
         f"cutting planes: {reached} after {rounds} rounds; allow more rounds or a larger tolerance", "user_limit"
     )
+
+
+def _below(lower: float, upper: float, size: float) -> float:
+    """The lower bound, cut off at the upper one where it exceeds it by no more than the solver's accuracy."""
+    if lower - upper > SUFFICIENT * max(abs(upper), ZERO * size):
+        raise SolverError(
+            f"cutting planes: the master's value {lower:.10g} lies above {upper:.10g}, that of a feasible point; give the "
+            f"program in units in which its objective is of the size of one",
+            "inaccurate",
+        )
+    return min(lower, upper)
 
 
 def deviations(covariances: Sequence[Array], linear: Array, direction: cp.Expression, bounds: Any) -> Any:
@@ -126,26 +146,16 @@ def deviations(covariances: Sequence[Array], linear: Array, direction: cp.Expres
     return cp.SOC(bounds, cp.reshape(np.vstack(roots) @ direction, shape, order="F"), axis=0)
 
 
-def _solve(problem: cp.Problem, profile: solvers.SolverProfile) -> float:
-    statuses = []
-    for options in profile.ladder:
-        try:
-            with warnings.catch_warnings():
-                # CVXPY warns of an inaccurate point, which the next rung of the ladder sees to.
-                warnings.simplefilter("ignore", UserWarning)
-                problem.solve(solver=profile.name, warm_start=False, **options)
-        except cp.SolverError as error:
-            statuses.append(str(error))
-            continue
-        if problem.status == cp.OPTIMAL:
-            return float(problem.value)
-        if problem.status == cp.INFEASIBLE:
-            raise InfeasibleError(
-                "cutting planes: the worst cases found so far already leave no feasible point", problem.status
-            )
-        if problem.status == cp.UNBOUNDED:
-            raise UnboundedError(
-                "cutting planes: the master program is unbounded; start from more members", problem.status
-            )
-        statuses.append(str(problem.status))
-    raise SolverError(f"cutting planes: the master program was not solved ({'; '.join(statuses)})", statuses[-1])
+def _solve(problem: cp.Problem, profile: solvers.SolverProfile) -> tuple[float, float]:
+    """The least value of a master program, and the size of its objective in its own scale, by a point that is shown to be optimal."""
+    tried: list[Attempt] = []
+    plan = Attempts(problem)
+    if plan.climb(plan.rungs(profile.name), tried, {}) is not None:
+        return float(problem.value), 1.0 if plan.height is None else plan.height
+    status, doubtful = tried[-1].status, tried[-1].doubtful
+    if status == cp.INFEASIBLE and not doubtful:
+        raise InfeasibleError("cutting planes: the worst cases found so far already leave no feasible point", status)
+    if status == cp.UNBOUNDED and not doubtful:
+        raise UnboundedError("cutting planes: the master program is unbounded; start from more members", status)
+    reasons = "; ".join(attempt.remark or attempt.status for attempt in tried)
+    raise SolverError(f"cutting planes: the master program was not solved ({reasons})", status)

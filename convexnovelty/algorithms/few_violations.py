@@ -1,7 +1,7 @@
 r"""Which k constraints to leave out, so that a convex program gains most: exact searches for small programs.
 
-The program is known through one function, ``solve(kept)``: its value v over the constraints that are kept, and the
-constraints that support it, a subset whose own value is v already. Values never rise when a constraint is left out.
+The program is known through one function, ``solve(kept)``: its value v over the constraints that are kept, the
+constraints that support it, a subset whose own value is v already, and a weight above zero for each of these. Values never rise when a constraint is left out.
 Then a choice can only be better than v if it leaves out one of the supporting constraints, which is all that the
 searches use (Matoušek, On geometric optimization with few violated constraints, 1995).
 """

@@ -88,7 +88,12 @@ class RidgeSolution:
         return float(np.sqrt(max(self.share, 0.0) / (self.ridge * self.overlap)))
 
     def scale(self, multiplier: float) -> float:
-        """What c has to be multiplied by for the machine's a'z >= 1 at kappa + nu = ``multiplier``, below zeta."""
+        """What c has to be multiplied by for the machine's a'z >= 1 at kappa + nu = ``multiplier``, below zeta.
+
+        Raises InputError from zeta on, where no such machine exists.
+        """
+        if not multiplier < self.zeta:
+            raise InputError(f"multiplier: {multiplier:.10g} was found; give a number below zeta = {self.zeta:.10g}")
         return 1.0 / (self.ridge * self.overlap * (self.zeta**2 - multiplier * self.zeta))
 
 

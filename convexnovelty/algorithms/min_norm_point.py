@@ -39,7 +39,8 @@ class MinNormPoint:
     @property
     def distance(self) -> float:
         """The distance of the hull from the origin."""
-        return float(np.linalg.norm(self.point))
+        size = float(np.abs(self.point).max()) or 1.0  # squares of small entries vanish
+        return size * float(np.linalg.norm(self.point / size))
 
 
 def min_norm_point(P: Any, *, max_iterations: int | None = None) -> MinNormPoint:
@@ -73,13 +74,13 @@ def min_norm_point(P: Any, *, max_iterations: int | None = None) -> MinNormPoint
         if j in corral or length <= ROUNDING * longest or gap <= ROUNDING * length * longest:
             full = np.zeros(n)
             full[corral] = weights
-            return MinNormPoint(size * x, full, max(gap, 0.0) * size**2, count)
+            return MinNormPoint(size * x, full, max(gap, 0.0) * size * size, count)
         corral.append(j)
         weights = np.append(weights, 0.0)
         corral, weights = _corral(rows, corral, weights)
         x = weights @ rows[corral]
     raise SolverError(
-        f"min_norm_point: the gap is {gap * size**2:.3e} after {limit} rounds; allow more", "max_iterations"
+        f"min_norm_point: the gap is {gap * size * size:.3e} after {limit} rounds; allow more", "max_iterations"
     )
 
 

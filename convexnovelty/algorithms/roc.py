@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from convexnovelty.validation import Array, vector
+from convexnovelty.validation import Array, scores
 
 __all__ = ["area_under_curve", "concave_hull", "exceedances"]
 
@@ -34,7 +34,7 @@ def area_under_curve(scores_nominal: Any, scores_novel: Any) -> float:
     >>> area_under_curve([0, 1], [1, 2])
     0.875
     """
-    nominal, novel = vector(scores_nominal, "scores_nominal"), vector(scores_novel, "scores_novel")
+    nominal, novel = scores(scores_nominal, "scores_nominal"), scores(scores_novel, "scores_novel")
     ranks = stats.rankdata(np.concatenate([nominal, novel]))
     above = ranks[nominal.size :].sum() - novel.size * (novel.size + 1) / 2
     return float(above / (nominal.size * novel.size))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from convexnovelty.algorithms.box import Box, Offset, kkt_gap, kkt_offset
@@ -27,6 +28,8 @@ ROUGH = 1e-6  # relative gap at which pair steps hand over to Newton steps
 EXACT = 1e-14  # relative gap below which nothing but rounding is left
 PHASES = 12  # changes between pair steps and Newton steps, before pair steps alone must reach the tolerance
 FLAT = 1e-5  # products beside multipliers, in units of Q, below which Q does not see a direction
+FEW = 1000  # coordinates up to which the free ones are exchanged one by one where pair steps do not come to an end
+EXCHANGES = 20  # exchanges a coordinate, before they are given up
 STAYS = 0.1  # the gap, as a share of the linear term, that is no slow convergence
 
 
@@ -79,7 +82,8 @@ def smo(
 
     Raises InputError for a box that cannot meet the equality and for values that are not finite, IndefiniteError with
     the eigenvalue, UnboundedError for an objective without a minimum, and SolverError with the gap if
-    ``max_iterations`` pair steps did not suffice.
+    ``max_iterations`` pair steps did not suffice. Without that number, an active-set method goes on where pair steps hardly
+    move, as on flat matrices with a small linear term.
     """
     if rule not in ("second-order", "schoelkopf"):
         raise InputError(f"rule: {rule!r} was found; give 'second-order' or 'schoelkopf'")
@@ -105,6 +109,8 @@ def smo(
     order = np.random.default_rng(seed).permutation(n) if rule == "schoelkopf" else np.arange(n)
     b, steps = _minimise(program, box.feasible(guess, order), rule, tolerance, limit, seed)
 
+    if max_iterations is None and n <= FEW and kkt_gap(program.gradient(b), b, box) > tolerance * program.size(b):
+        b = _exchanged(program, b, tolerance)
     gradient = program.gradient(b)
     gap, asked = kkt_gap(gradient, b, box), tolerance * program.size(b)
     refuse_ray(b, np.where(b < 0, -box.lower, box.upper), gradient - program.linear, program.linear, gap, "smo")
@@ -236,3 +242,47 @@ def _polished(program: _Program, b: Array) -> Array:
         # Every step that is cut makes the free set smaller, so there are finitely many of them.
         b[free], whole = admissible_step(b[free], delta, box.lower[free], box.upper[free])
         cut = not whole
+
+
+def _exchanged(program: _Program, b: Array, tolerance: float) -> Array:
+    """Newton steps on the free coordinates and the two that violate optimality most: an active-set method.
+
+    Along a direction that the matrix hardly sees, pairs zigzag between coordinates that it does see, while a step of all
+    free coordinates reaches a bound at once.
+    """
+    box = program.box
+    for _ in range(EXCHANGES * b.size):
+        gradient = program.gradient(b)
+        if kkt_gap(gradient, b, box) <= tolerance * program.size(b):
+            break
+        working = np.zeros(b.size, dtype=bool)
+        working[box.free(b)] = True
+        grows, shrinks = np.where(b < box.upper, gradient, np.inf), np.where(b > box.lower, -gradient, np.inf)
+        working[
+            [grows.argmin(), shrinks.argmin()] if box.total is not None else [np.minimum(grows, shrinks).argmin()]
+        ] = True
+        moved = _moved_within(program, b, gradient, working)
+        if moved is None:
+            break
+        b = moved
+    return b
+
+
+def _moved_within(program: _Program, b: Array, gradient: Array, working: NDArray[np.bool_]) -> Array | None:
+    """The Newton step on the working coordinates, cut at the box, or None where it moves nothing."""
+    box = program.box
+    while working.any():
+        rows = np.flatnonzero(working)
+        missing = None if box.total is None else box.total - float(b.sum())
+        try:
+            delta = newton_direction(program.matrix[np.ix_(rows, rows)], gradient[rows], missing)
+        except LinAlgError:
+            return None
+        here = b[rows]
+        out = ((delta > 0) & (here >= box.upper[rows])) | ((delta < 0) & (here <= box.lower[rows]))
+        if not out.any():
+            moved = b.copy()
+            moved[rows] = admissible_step(here, delta, box.lower[rows], box.upper[rows])[0]
+            return None if (moved == b).all() else moved
+        working[rows[out]] = False
+    return None

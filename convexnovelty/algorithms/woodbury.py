@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array
+from convexnovelty.validation import Array, symmetric
 
 __all__ = ["centred", "expansion", "metric_gram", "metric_gram_by_inverse", "metric_gram_of_shape"]
 
@@ -42,7 +42,11 @@ def _inner(K: Array, r: float, c: float) -> tuple[Array, bool]:
 
 
 def metric_gram(K: Array, r: float, c: float) -> Array:
-    r""":math:`\frac1r(K - cKH(rI + cHKH)^{-1}HK)` (equation 7), for r > 0 and c >= 0; K may be singular."""
+    r""":math:`\frac1r(K - cKH(rI + cHKH)^{-1}HK)` (equation 7), for r > 0 and c >= 0; K may be singular.
+
+    Raises InputError where K is not symmetric.
+    """
+    K = symmetric(K, "K")
     if c == 0:
         return K / r
     HK = K - K.mean(axis=0)

@@ -22,7 +22,7 @@ from convexnovelty.declare import Instance, call
 from convexnovelty.errors import InputError
 from convexnovelty.formulation import Formulation
 
-__all__ = ["Subject", "all_subjects", "answer_of", "prepare", "resolve", "subject_named"]
+__all__ = ["Subject", "all_subjects", "answer_of", "prepare", "resolve", "sources", "subject_named"]
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,17 @@ def answer_of(path: str, solver: str, options: Mapping[str, Any], unit: float) -
     if answer.z is not None:
         found["residual"] = measured.worst
     return found
+
+
+def sources(solver: str) -> list[Path]:
+    """The Python files that a user's solver is written in: its own and those beside it, or all of its package."""
+    place = solver.rpartition(":")[0]
+    if place.endswith(".py"):
+        return sorted(Path(place).resolve().parent.glob("*.py"))
+    file = getattr(importlib.import_module(place.partition(".")[0]), "__file__", None)
+    if file is None:
+        return []
+    return sorted(Path(file).parent.rglob("*.py")) if Path(file).name == "__init__.py" else [Path(file)]
 
 
 def resolve(solver: str) -> Any:

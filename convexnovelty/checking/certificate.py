@@ -21,7 +21,7 @@ from convexnovelty import solvers
 from convexnovelty._lazy import cp
 from convexnovelty.checking.balls import Ball, in_cones, product
 from convexnovelty.checking.enclosure import Enclosure, enclose, room_of
-from convexnovelty.checking.mirror import Answer, ask
+from convexnovelty.checking.mirror import Answer, ask, check_part
 from convexnovelty.checking.repair import distinct_rows, repaired
 from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import InputError
@@ -147,11 +147,11 @@ def certify_program(
     options: Mapping[str, Any] | None = None,
 ) -> Certificate:
     """The same for arrays; the objective in the user's units is ``unit`` times the program's."""
-    answer = Answer("", *candidate) if candidate is not None else None
+    answer = None if candidate is None else _answer(candidate, program)
     if answer is None and solver is not None:
         asked = options if options is not None else solvers.profile(solver).ladder[0] if isinstance(solver, str) else {}
         answer = ask(solver, program, asked)
-    x, z = (None, None) if answer is None else (answer.x, answer.z)
+    x, z = (None, None) if answer is None else (_floats(answer.x), _floats(answer.z))
     found = enclose(program, x, z)
     if not found.proved:
         found = _without_solution(program, found)
@@ -165,6 +165,23 @@ def certify_program(
         objective=unit * program.objective(x),
         status=answer.status,
     )
+
+
+def _answer(candidate: Any, program: ConicProgram) -> Answer:
+    if not isinstance(candidate, (tuple, list)) or len(candidate) != 2:
+        raise InputError(
+            f"candidate: {type(candidate).__name__} was found; give a pair of {program.c.size} numbers, the point, and "
+            f"{program.b.size}, the multipliers"
+        )
+    for part, name, size, what in zip(
+        candidate, "xz", (program.c.size, program.b.size), ("variables", "rows"), strict=True
+    ):
+        check_part(part, f"candidate {name}", size, what)
+    return Answer("", *candidate)
+
+
+def _floats(part: Any) -> Array | None:
+    return None if part is None else np.asarray(part, dtype=float)
 
 
 def block_residuals(program: ConicProgram, x: Array, z: Array) -> list[BlockResidual]:

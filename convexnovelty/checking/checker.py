@@ -22,12 +22,15 @@ from convexnovelty.declare import Claim, Instance, Method, Node, Step, call
 from convexnovelty.errors import ConvexNoveltyError, InfeasibleError, InputError
 from convexnovelty.formulation import Formulation, Solution
 from convexnovelty.uncertainty import UncertaintySet
+from convexnovelty.validation import nonnegative
 
 __all__ = ["Standard", "check", "check_instance", "claim_row", "probe_points", "report_of_claims", "standard_of"]
 
 RESIDUAL_TOLERANCE = 1e-6
 # Gaps of objectives are relative to the larger of the two, down to this share of the formulation's own unit.
 SMALLEST_SCALE = 1e-6
+# Gaps of residuals up to which an optimum is not told from zero: what a value is known to, with room for first order only.
+OPEN = 4.0
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ def check(
     from convexnovelty.checking.catalogue import pieces, pieces_of_files, run_pieces
     from convexnovelty.checking.contract import rows_of_users_sets
 
+    if tolerance is not None:
+        tolerance = nonnegative(tolerance, "tolerance")
     profile = solvers.profile(solver)
     began = time.perf_counter()
     if subject is None or isinstance(subject, str):
@@ -224,9 +229,10 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
             else source.solution.objective
         )
         unit = abs(target.formulation.objective_unit) if target.formulation is not None else 1.0
-        objective = _objective_gap(expected, target.solution.objective, step.relation, unit)
+        least = 1.0 if _is_zero(source) and _is_zero(target) else SMALLEST_SCALE
+        objective = _objective_gap(expected, target.solution.objective, step.relation, least * unit)
         difference, remark = _decision_gap(step, instance, source.solution, target.solution)
-        mapped, violation = _mapped_gap(step, instance, source.solution, target)
+        mapped, violation = _mapped_gap(step, instance, source.solution, target, least)
     except ConvexNoveltyError as error:
         return Row(**base, verdict="fail", reason=f"{type(error).__name__}: {error}")
     residual = max(
@@ -264,8 +270,24 @@ def _is_conservative(instance: Instance) -> bool:
     return any(isinstance(part, UncertaintySet) and part.exactness == "conservative" for part in given)
 
 
-def _objective_gap(expected: float, found: float, relation: str, unit: float) -> float:
-    scale = max(abs(expected), abs(found), SMALLEST_SCALE * unit)
+def _is_zero(answer: _Answer) -> bool:
+    """Whether the value of an optimum is not told from zero by the residuals of its own point.
+
+    Such values are noise, and have no relative gap: they are compared in the program's unit.
+    """
+    solution, formulation = answer.solution, answer.formulation
+    if solution is None or solution.residuals is None or formulation is None:
+        return solution is not None and solution.objective == 0.0
+    return _within_its_gap(solution, formulation)
+
+
+def _within_its_gap(solution: Solution, formulation: Formulation) -> bool:
+    known = 0.0 if solution.residuals is None else float(solution.residuals.absolute.get("gap", 0.0))
+    return abs(solution.objective) <= OPEN * abs(formulation.objective_unit) * known
+
+
+def _objective_gap(expected: float, found: float, relation: str, least: float) -> float:
+    scale = max(abs(expected), abs(found), least)
     difference = (expected - found) / scale
     return {"=": abs(difference), "<=": max(0.0, difference), ">=": max(0.0, -difference)}[relation]
 
@@ -285,7 +307,9 @@ def _decision_gap(step: Step, instance: Instance, source: Solution, target: Solu
     if _loose(source, scale / max(abs(factor), 1e-300)) or _loose(target, scale):
         # The offset is an interval here and each end may have picked another point of it: shapes are compared.
         ours, theirs = ours - ours.mean(), theirs - theirs.mean()
-    return float(np.abs(ours - theirs).max()) / scale, ""
+    # What rounding alone can do to a value is no difference: a function that is zero has no size of its own.
+    noise = abs(factor) * source.region.rounding(probe) + target.region.rounding(probe)
+    return float(np.maximum(np.abs(ours - theirs) - noise, 0.0).max()) / scale, ""
 
 
 def _loose(solution: Solution, scale: float) -> bool:
@@ -304,14 +328,15 @@ def probe_points(instance: Instance) -> Any:
     return None
 
 
-def _mapped_gap(step: Step, instance: Instance, source: Solution, target: _Answer) -> tuple[float, float]:
+def _mapped_gap(step: Step, instance: Instance, source: Solution, target: _Answer, least: float) -> tuple[float, float]:
     """Objective gap and violation of the source's solution, mapped, in the target's own program."""
     if step.values is None or target.formulation is None or target.solution is None:
         return math.nan, math.nan
     tried = target.formulation.evaluate(call(step.values, instance.arguments, source))
     if tried is None:
         return math.nan, math.nan
-    return _objective_gap(tried[0], target.solution.objective, "=", abs(target.formulation.objective_unit)), tried[1]
+    smallest = least * abs(target.formulation.objective_unit)
+    return _objective_gap(tried[0], target.solution.objective, "=", smallest), tried[1]
 
 
 def _dual_row(owner: Method, instance: Instance, answer: _Answer, standard: Standard) -> Row:
@@ -338,7 +363,9 @@ def _dual_row(owner: Method, instance: Instance, answer: _Answer, standard: Stan
         return Row(
             **base, verdict="fail", seconds=time.perf_counter() - began, reason=f"{type(error).__name__}: {error}"
         )
-    gap = _objective_gap(dual.objective, solution.objective, "=", abs(formulation.objective_unit))
+    both = _within_its_gap(solution, formulation) and _within_its_gap(dual, formulation)
+    least = (1.0 if both else SMALLEST_SCALE) * abs(formulation.objective_unit)
+    gap = _objective_gap(dual.objective, solution.objective, "=", least)
     residual = max((s.residuals.worst for s in (dual, solution) if s.residuals is not None), default=math.nan)
     broken = [f"objective gap {gap:.1e} exceeds {tolerance:.0e}"] if not gap <= tolerance else []
     if residual > standard.residual:

@@ -245,8 +245,9 @@ def cross_check(
     executor : any ``concurrent.futures`` executor, Dask's ``client.get_executor()`` too; threads by default, since the work is
         done in processes of their own.
     jobs : how many threads, without an executor.
-    stream : a file of JSON lines that is added to; cells that it holds from a run with the same versions and limits are
-        not run again.
+    stream : a file of JSON lines that is added to; cells that it holds from a run with the same versions, limits and code of
+        the user's are not run again. That code is each solver's file with the Python files beside it, or its whole package,
+        and the files that were loaded for their methods and sets.
     progress : called with the number of problems done, their total, and the name of the last one.
     exemptions : known limits that are expected; by default those of
         :mod:`~convexnovelty.checking.known_limits`.
@@ -349,7 +350,9 @@ def environment_of(names: Sequence[str], limits: Limits) -> dict[str, Any]:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    stamp = json.dumps([versions, asdict(limits)], sort_keys=True)
+    written = {name: _mark(cell.sources(name)) for name in names if ":" in name}
+    written |= {str(module.__file__): _mark([Path(str(module.__file__))]) for module in enrolment.loaded()}
+    stamp = json.dumps([versions, asdict(limits), written], sort_keys=True)
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()}",
@@ -358,8 +361,18 @@ def environment_of(names: Sequence[str], limits: Limits) -> dict[str, Any]:
         "versions": versions,
         "limits": asdict(limits),
         "solvers": list(names),
+        "code": written,
         "run": hashlib.sha256(stamp.encode()).hexdigest()[:12],
     }
+
+
+def _mark(files: Iterable[Path]) -> str:
+    """A short mark of what the files hold."""
+    found = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        found.update(f"{file.name} {len(content)}\n".encode() + content)
+    return found.hexdigest()[:12]
 
 
 def _append(stream: str | Path, cells: Sequence[Cell]) -> None:

@@ -166,11 +166,13 @@ def _dual_value(program: ConicProgram, w: Array, z: Array) -> float:
 def _moved(program: ConicProgram, size: float) -> tuple[ConicProgram, Array, float]:
     """The program with its cones and their duals enlarged, by how much multipliers grow, and the largest relative move."""
     inside, outside = _interiors(program.cones)
-    extent = np.maximum(np.asarray(abs(program.A).max(axis=1).todense()).ravel(), np.abs(program.b))
+    # One row of zeros more, since a program without constraints has none to take the largest of.
+    sizes = abs(sp.csr_array(sp.vstack([program.A, sp.csr_array((1, program.c.size))])))
+    extent = np.maximum(np.asarray(sizes.max(axis=1).todense()).ravel()[:-1], np.abs(program.b))
     extent = np.where(extent > 0, extent, 1.0)
     shift = size * outside / extent
     cost = program.A.T @ shift
-    columns = np.maximum(np.asarray(abs(program.A).max(axis=0).todense()).ravel(), np.abs(program.c))
+    columns = np.maximum(np.asarray(sizes.max(axis=0).todense()).ravel(), np.abs(program.c))
     move = max(size, float(np.max(np.abs(cost) / np.where(columns > 0, columns, 1.0), initial=0.0)))
     P = program.P
     if P is not None:

@@ -21,7 +21,7 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array
 
-__all__ = ["Answer", "Mirror", "ask", "kinds_needed"]
+__all__ = ["Answer", "Mirror", "ask", "check_part", "kinds_needed"]
 
 
 @dataclass(frozen=True)
@@ -193,10 +193,27 @@ def ask(solver: Any, program: ConicProgram, options: Mapping[str, Any]) -> Answe
         raise InputError(
             f"solver: the function returned {type(answer).__name__}; return a convexnovelty.testing.Answer"
         )
+    for name, size, what in (("x", program.c.size, "variables"), ("z", program.b.size, "rows")):
+        check_part(getattr(answer, name), name, size, what)
     if answer.times:
         return answer
     fields = {**vars(answer), "times": {"compile": 0.0, "solve": time.perf_counter() - began}}
     return Answer(**fields)
+
+
+def check_part(part: Any, name: str, size: int, what: str) -> None:
+    """NaN and infinity are left to whoever judges; numbers that would be read as others, or not at all, are refused."""
+    if part is None:
+        return
+    try:
+        array = np.asarray(part)
+    except ValueError:
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf" or array.shape != (size,):
+        raise InputError(
+            f"{name}: an array of shape {array.shape} of type {array.dtype} was found; give {size} real numbers, one for "
+            f"each of the program's {what}"
+        )
 
 
 def kinds_needed(program: ConicProgram) -> frozenset[str]:

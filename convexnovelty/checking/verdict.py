@@ -19,13 +19,14 @@ WORDS = {
     "wrong optimal": "called optimal what is not: the objective is outside of the proved interval, or the point infeasible",
     "wrong infeasible": "called infeasible a problem that provably has a solution",
     "wrong unbounded": "called unbounded a problem whose optimum is proved",
-    "not a number": "returned NaN or infinity in its point or objective",
+    "not a number": "returned NaN or infinity in its point, its multipliers or its objective",
     "crash": "ended the process it ran in",
     "hang": "did not end within the time limit and had to be ended",
     "out of memory": "took more memory than it was allowed",
     "error": "raised an exception and gave no answer",
     "stopped": "stopped at a limit of its own without an optimum",
     "undecided": "said that the problem may be infeasible or unbounded, or that it does not know",
+    "wrong multipliers": "the right objective, with multipliers that prove nothing of it",
     "inaccurate": "said itself that its answer is inaccurate",
     "short": "optimal, but less accurate than the table of solvers allows",
     "no reference": "no interval was proved, so that the answer cannot be judged",
@@ -52,19 +53,23 @@ def judge(answer: Mapping[str, Any], reference: Enclosure, unit: float, accuracy
     Parameters
     ----------
     answer : ``status`` in CVXPY's words, ``objective`` of the returned point and ``reported`` by the solver, both in
-        the user's units, and the relative ``violation`` of the point; None where there is none.
+        the user's units, the relative ``violation`` of the point, and the worst relative optimality ``residual`` of the
+        point with its multipliers; None where there is none.
     reference, unit : what is proved, and the unit of the objective.
     accuracy : relative error that the solver's row of the table allows.
     """
     status = str(answer.get("status", ""))
-    objective, reported, violation = (answer.get(key) for key in ("objective", "reported", "violation"))
+    objective, reported, violation, residual = (
+        answer.get(key) for key in ("objective", "reported", "violation", "residual")
+    )
     if status in ("infeasible", "unbounded"):
         return _without_optimum(status, reference)
     if status in ("infeasible_or_unbounded", "infeasible_inaccurate", "unbounded_inaccurate", ""):
         return Verdict("undecided", reason=f"status {status or 'unknown'}")
-    numbers = [v for v in (objective, reported, violation) if v is not None]
+    numbers = [v for v in (objective, reported, violation, residual) if v is not None]
     if any(not math.isfinite(v) for v in numbers):
-        return Verdict("not a number", reason=f"status {status}, objective {objective}")
+        told = "" if residual is None else f", residual of the multipliers {residual}"
+        return Verdict("not a number", reason=f"status {status}, objective {objective}{told}")
     if objective is None:
         claimed = status == "optimal"
         return Verdict("wrong optimal" if claimed else "stopped", reason=f"status {status} without a point")
@@ -89,6 +94,8 @@ def judge(answer: Mapping[str, Any], reference: Enclosure, unit: float, accuracy
     worst = max(parts, key=lambda text: parts[text])
     if parts[worst] > WRONG:
         return Verdict("wrong optimal", error, worst)
+    if residual is not None and residual > WRONG:
+        return Verdict("wrong multipliers", error, f"the optimality residual of the multipliers is {residual:.1e}")
     # The interval's own width is no fault of the solver's: distances are measured from its ends.
     if parts[worst] > accuracy:
         return Verdict("short", error, worst)

@@ -25,6 +25,7 @@ from convexnovelty.modelling import (
     below,
     check_features,
     libsvm_share,
+    nothing_separated,
     outlier_share,
     quantile_interval,
     slack_price,
@@ -88,6 +89,10 @@ def class_recognisers(
 def _groups(labels: Any, n: int) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     """The classes in sorted order, and the rows of each."""
     given = np.asarray(labels)
+    if given.dtype.kind in "US" and not isinstance(labels, np.ndarray):
+        strange = [k for k in np.asarray(labels, dtype=object).flat if not isinstance(k, (str, bytes))]
+        if strange:
+            raise InputError(f"labels: {strange[0]!r} was found among words; give labels of one type")
     if given.size != n or max(given.shape, default=0) != given.size:
         raise InputError(
             f"labels: shape {given.shape} was found where {n} points need one label each; give a vector of {n} labels"
@@ -114,14 +119,14 @@ def _reading(features: FeatureMap, labels: Any, alpha: Array, nu: float, compari
     region = ClassRegions(classes, normals, offsets, comparison, scale=scale)
     shares = [float(below(scores, offset).mean()) for scores, offset in zip(own, offsets, strict=True)]
     worst = int(np.argmax(shares))
-    return Reading(
-        region,
-        Guarantee(
-            f"of each of the {classes.size} classes at most the fraction {nu:.6g} of the training points lies outside "
-            f"of its own region, {shares[worst]:.6g} of class {classes[worst]} (proposition 8.3)",
-            bound=nu,
-        ),
+    told = (
+        f"of each of the {classes.size} classes at most the fraction {nu:.6g} of the training points lies outside "
+        f"of its own region, {shares[worst]:.6g} of class {classes[worst]} (proposition 8.3)"
     )
+    for name, normal in zip(classes, normals, strict=True):
+        nothing = nothing_separated(float(normal @ normal), features.middle, nu)
+        told += "" if nothing is None else f"; of class {name} {nothing}"
+    return Reading(region, Guarantee(told, bound=nu))
 
 
 # -- the program and its equivalents -----------------------------------------------------------------------------------

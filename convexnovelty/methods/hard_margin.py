@@ -134,6 +134,14 @@ def _nearest(features: FeatureMap, labels: Any) -> tuple[Array, float]:
     return found.multipliers, squared
 
 
+def _without_margin(features: FeatureMap, labels: Any = None) -> str | None:
+    try:
+        _nearest(features, labels)
+    except InfeasibleError as error:
+        return f"the machine with a free offset has a solution, and a hard margin has none: {error}"
+    return None
+
+
 def _solution(features: FeatureMap, offset: Any, labels: Any, alpha: Array, how: str, iterations: int = 0) -> Solution:
     """From multipliers for an offset of one in the features' unit."""
     rho = positive(offset, "offset", squared=True)
@@ -297,6 +305,7 @@ def svc(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Soluti
     "one_class_svm",
     source="equations 8.6 and 8.7 with nu n < 1",
     latex=r"w=\frac\rho{\rho_*}w_*,\quad\tfrac12\|w\|^2=\frac{\rho^2}{4W_*}",
+    condition=_without_margin,
 )
 def as_one_class_svm(features: FeatureMap, labels: Any = None) -> Formulation:
     """The one-class machine below an outlier fraction of 1/n, whose offset is free, on the reflected points."""

@@ -418,11 +418,14 @@ def kappa_search(
             return 1 / reach - 1 if reach > NO_MARGIN else 1 / NO_MARGIN
 
         remainder.value = 0.0
-        found["kappa"] = crossing(level, float(kappa.value))
+        found["kappa"] = crossing(level, float(kappa.value), lowest=SEARCHED[0], highest=SEARCHED[1])
         if found["kappa"] < 0:
             raise _inseparable(current())
         if math.isinf(found["kappa"]):
-            raise UnboundedError(f"kappa: {CERTAIN}; use exact moments, or add a radius to the covariances")
+            raise UnboundedError(
+                f"kappa: it is larger than {SEARCHED[1]:.0e}, the end of the search, or {CERTAIN}; use exact moments, or "
+                f"add a radius to the covariances"
+            )
         kappa.value = at = found["kappa"]
         remainder.value = _star(at, current(), negative_moments) ** -2 + 1
 
@@ -441,6 +444,7 @@ def kappa_search(
     )
 
 
+SEARCHED = 1e-6, 1e8  # the numbers of deviations among which a search looks for the largest
 CERTAIN = "some positive point lies where the negatives never do, so that no number of deviations may be too large"
 
 

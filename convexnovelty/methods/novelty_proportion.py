@@ -30,7 +30,7 @@ from convexnovelty.errors import InfeasibleError
 from convexnovelty.evidence import Direction, Evidence, ThresholdClassifier, evidence
 from convexnovelty.formulation import Formulation, Reading, Solution, Tunable
 from convexnovelty.regions import Guarantee, HalfSpace, Interval
-from convexnovelty.validation import Array, fraction
+from convexnovelty.validation import Array, fraction, in_order
 
 METHOD = Method(
     "novelty_proportion",
@@ -440,6 +440,8 @@ def growing_classes(
 ) -> Solution:
     """The best bound of any class of a sequence, each at a confidence of its own, so that all hold together."""
     delta = 1 - _confidence(confidence, "confidence")
+    for scores, name in ((scores_nominal, "scores_nominal"), (scores_unlabelled, "scores_unlabelled")):
+        in_order(scores, name)
     samples = [np.asarray(s, dtype=float).reshape(len(s), -1) for s in (scores_nominal, scores_unlabelled)]
     found = [
         novelty_proportion(samples[0][:, k], samples[1][:, k], 1 - 6 * delta / (math.pi * (k + 1)) ** 2, part).supremum

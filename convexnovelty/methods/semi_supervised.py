@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexnovelty import datasets
+from convexnovelty import datasets, validation
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.likelihood_ratio import distributions, likelihood_ratio_test, likelihood_ratios
 from convexnovelty.algorithms.roc import concave_hull, exceedances
@@ -38,7 +38,7 @@ from convexnovelty.novelty_scores import (
     uniform_points,
 )
 from convexnovelty.regions import Guarantee, ScoreThreshold
-from convexnovelty.validation import Array, fraction, generator, integer, points, vector
+from convexnovelty.validation import Array, fraction, generator, integer, points
 
 METHOD = Method(
     "semi_supervised",
@@ -414,7 +414,8 @@ METHOD.step(
 
 def roc_points(scores_nominal: Any, scores_unlabelled: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
     """Counts above every threshold, from "nothing is novel" to "all is novel", and the sizes of the samples."""
-    nominal, unlabelled = vector(scores_nominal, "scores_nominal"), vector(scores_unlabelled, "scores_unlabelled")
+    nominal = validation.scores(scores_nominal, "scores_nominal")
+    unlabelled = validation.scores(scores_unlabelled, "scores_unlabelled")
     thresholds = np.concatenate([[-np.inf], np.unique(np.concatenate([nominal, unlabelled]))])[::-1]
     return exceedances(nominal, thresholds), exceedances(unlabelled, thresholds), nominal.size, unlabelled.size
 

@@ -398,6 +398,7 @@ def _exact_covariance(recipe: MomentSet) -> bool:
     condition=lambda moments_x, moments_y, uncertainty=None, around=False: (
         _certain(moments_x, moments_y, uncertainty)
         or (_joint(moments_x, moments_y, uncertainty) is None and not_needed(around))
+        or _too_far(moments_x, moments_y, uncertainty)
         or None
     ),
 )
@@ -433,11 +434,14 @@ def kappa_search(
             return 1 / distance - 1 if distance > NO_DISTANCE else 1 / NO_DISTANCE
 
         remainder.value = 0.0
-        found["kappa"] = crossing(level, float(kappa.value))
+        found["kappa"] = crossing(level, float(kappa.value), lowest=SEARCHED[0], highest=SEARCHED[1])
         if found["kappa"] < 0:
             raise _inseparable(f"no direction separates all means of {current()!r}")
         if math.isinf(found["kappa"]):
-            raise UnboundedError(f"kappa: {CERTAIN}; use exact moments, or add a radius to the covariances")
+            raise UnboundedError(
+                f"kappa: it is larger than {SEARCHED[1]:.0e}, the end of the search, or {CERTAIN}; use exact moments, or "
+                f"add a radius to the covariances"
+            )
         kappa.value = at = found["kappa"]
         remainder.value = 1 / _Relation(current(), moments_x, moments_y).kappa_star(at) + 1
 
@@ -466,6 +470,16 @@ def _certain(moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = 
     worst = _worst_covariances(SetPair.of(uncertainty), moments_x, moments_y)
     gap = _gap(moments_x, moments_y)
     return None if worst is None or Moments(gap, worst[0] + worst[1]).null_direction(gap) is None else CERTAIN
+
+
+def _too_far(moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None) -> str | None:
+    """Between the distance in pooled deviations and its share of 0.7 lies the nominal kappa."""
+    apart = 1 / _Frame(moments_x, moments_y, SetPair.of(uncertainty)).unit
+    return f"the means are {apart:.1e} deviations apart, more than a search resolves" if apart > FARTHEST else None
+
+
+SEARCHED = 1e-6, 1e8  # the numbers of deviations among which a search looks for the largest
+FARTHEST = 1e5  # deviations between the means up to which the programs of a search keep six digits
 
 
 # The distance that losses of one buy falls towards zero, without reaching it, where the worst means meet.

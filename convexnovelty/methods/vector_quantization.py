@@ -16,7 +16,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from convexnovelty import datasets, validation
 from convexnovelty._lazy import cp
-from convexnovelty.codebooks import Codebook, Metric, distances
+from convexnovelty.codebooks import Codebook, Metric, distances, fitted, sizes
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import SolverError
 from convexnovelty.formulation import Formulation, Reading, Solution, Tunable
@@ -46,7 +46,8 @@ def vector_quantization(
     radius : the paper's R, at least 0, in units of the metric.
     slack_penalty : the price C of leaving a point uncovered. None covers every point, and so does any price of 1 or
         more, since a point can always be covered by itself at weight 1.
-    metric : a name that scipy's ``cdist`` knows, or a function of two vectors.
+    metric : a name that scipy's ``cdist`` knows, or a function of two vectors. The variances of "seuclidean" and the
+        covariance of "mahalanobis" are those of ``points``, with divisor n - 1, for new points too.
 
     Returns
     -------
@@ -72,15 +73,16 @@ def vector_quantization(
 # -- what several nodes share ------------------------------------------------------------------------------------------
 
 
-def _sample(points: Any, radius: Any, metric: Metric) -> tuple[Array, float, sp.csr_array]:
-    """Points, radius and the kernel 8.39 as a sparse matrix of zeros and ones."""
+def _sample(points: Any, radius: Any, metric: Metric) -> tuple[Array, float, sp.csr_array, Metric]:
+    """Points, radius, the kernel 8.39 as a sparse matrix of zeros and ones, and the metric with what it estimates."""
     sample = validation.squarable(validation.points(points, "points"), "points")
     reach = nonnegative(radius, "radius")
     # Points on the sphere belong to the ball: rounding of their differences must not throw them out.
-    slack = ROUNDING * (float(np.abs(sample).max(initial=0.0)) + reach)
+    metric = fitted(metric, sample)
+    slack = ROUNDING * (float(sizes(sample, metric).max(initial=0.0)) + reach)
     near = distances(sample, sample, metric) <= reach + slack
     np.fill_diagonal(near, True)
-    return sample, reach, sp.csr_array(near.astype(float))
+    return sample, reach, sp.csr_array(near.astype(float)), metric
 
 
 def _price(value: Any, name: str) -> float:
@@ -120,7 +122,7 @@ def _reading(
     thin: bool = True,
 ) -> Reading:
     rows = _thinned(kernel, a) if thin else np.flatnonzero(a > WEIGHT)
-    region = Codebook(sample[rows], radius, metric, rows, scale=max(radius, 1e-9 * float(np.abs(sample).max())))
+    region = Codebook(sample[rows], radius, metric, rows, scale=max(radius, 1e-9 * float(sizes(sample, metric).max())))
     covered = int((np.asarray(kernel[:, rows].sum(axis=1)).ravel() > 0).sum())
     said = f"{covered} of {len(sample)} training points lie within {radius:.6g} of one of {rows.size} codebook vectors"
     if covered == len(sample) and math.isfinite(bound):
@@ -141,7 +143,7 @@ def _reading(
 )
 def cover(points: Any, radius: float, slack_penalty: float | None = None, metric: Metric = "euclidean") -> Formulation:
     """Weights of least sum that reach every point, or all but those whose slack is paid for."""
-    sample, reach, kernel = _sample(points, radius, metric)
+    sample, reach, kernel, metric = _sample(points, radius, metric)
     n = len(sample)
     a = cp.Variable(n, nonneg=True)
     if slack_penalty is None:
@@ -171,7 +173,7 @@ def packing(
     points: Any, radius: float, slack_penalty: float | None = None, metric: Metric = "euclidean"
 ) -> Formulation:
     """Weights of greatest sum of which no ball of the radius around a point holds more than one."""
-    sample, _, kernel = _sample(points, radius, metric)
+    sample, _, kernel, _ = _sample(points, radius, metric)
     b = cp.Variable(len(sample), nonneg=True)
     constraints = [cp.Constant(kernel.T) @ b <= 1]
     tunables = {}
@@ -187,7 +189,7 @@ def packing(
 def _solution(
     points: Any, radius: float, metric: Metric, objective: float, a: Array, xi: Array, how: str, iterations: int = 0
 ) -> Solution:
-    sample, reach, kernel = _sample(points, radius, metric)
+    sample, reach, kernel, metric = _sample(points, radius, metric)
     reading = _reading(sample, reach, metric, kernel, a, objective if not xi.any() else math.inf)
     values = {"a": a, "xi": xi}
     return Solution(objective, values, reading.region, reading.guarantee, solver=how, iterations=iterations)
@@ -201,7 +203,7 @@ def _solution(
 )
 def simplex(points: Any, radius: float, slack_penalty: float | None = None, metric: Metric = "euclidean") -> Solution:
     """A vertex of the covering program, which has as few weights as it has constraints that hold with equality."""
-    sample, _, kernel = _sample(points, radius, metric)
+    sample, _, kernel, _ = _sample(points, radius, metric)
     n = len(sample)
     price = 1.0 if slack_penalty is None else _price(slack_penalty, "slack_penalty")
     matrix = -kernel if slack_penalty is None else sp.hstack([-kernel, -sp.eye_array(n)], format="csr")
@@ -231,7 +233,7 @@ def _not_on_a_line(points: Any, slack_penalty: float | None = None, metric: Metr
 )
 def sweep(points: Any, radius: float, slack_penalty: float | None = None, metric: Metric = "euclidean") -> Solution:
     """From left to right: the point farthest to the right that still covers the leftmost point not covered yet."""
-    sample, _, kernel = _sample(points, radius, metric)
+    sample, _, kernel, _ = _sample(points, radius, metric)
     near = kernel.toarray() > 0
     order = np.argsort(sample[:, 0], kind="stable")
     a, covered = np.zeros(len(sample)), np.zeros(len(sample), dtype=bool)
@@ -289,9 +291,9 @@ def coverage(
     region = solution.region
     if not isinstance(region, Codebook):
         return []
-    sample, _, kernel = _sample(points, radius, metric)
+    sample, _, kernel, _ = _sample(points, radius, metric)
     values = region.decision_values(sample)
-    scale = max(radius, float(np.abs(sample).max(initial=0.0)), np.finfo(float).tiny)
+    scale = max(radius, float(sizes(sample, region.metric).max(initial=0.0)), np.finfo(float).tiny)
     exact = "a count, so exact up to rounding"
     if slack_penalty is not None:
         slacks = float(np.sum(solution.values["xi"]))

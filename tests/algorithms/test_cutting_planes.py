@@ -86,3 +86,37 @@ def test_deviations_are_those_of_the_covariances():
     problem = cp.Problem(cp.Minimize(cp.sum(bounds)), [planes.deviations(covariances, linear, d, bounds), d == given])
     problem.solve(solver="CLARABEL")
     assert bounds.value == pytest.approx([math.sqrt((v := linear @ given) @ S @ v) for S in covariances], rel=1e-6)
+
+
+def round_the_ball(unit, **options):
+    """The shortest x with u'x >= 1 for all u within unit / 2 of (2, 1) unit, whose squared length is 1 / (sqrt 5 - 1/2)^2 / unit^2."""
+    x, centre, radius = cp.Variable(2), np.array([2.0, 1.0]) * unit, 0.5 * unit
+
+    def repair(values):
+        least = centre @ values["x"] - radius * np.linalg.norm(values["x"])
+        return (float(values["x"] @ values["x"]) / least**2, {"x": values["x"] / least}) if least > 0 else None
+
+    worst = Robust(
+        lambda values: centre - radius * values["x"] / np.linalg.norm(values["x"]),
+        lambda members: [np.array(members) @ x >= 1],
+    )
+    return cutting_planes(cp.sum_squares(x), {"x": x}, [worst], repair, seeds=[[centre]], **options)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e-6, 1e-3, 1.0, 1e3, 1e4, 1e6, 1e8])
+def test_bounds_hold_in_every_unit(unit):
+    truth = (math.sqrt(5) - 0.5) ** -2 / unit**2
+    found = round_the_ball(unit)
+    assert found.upper == pytest.approx(truth, rel=1e-7) and found.lower == pytest.approx(truth, rel=2e-7)
+    assert found.lower <= found.upper and 0 <= found.gap <= 1e-7
+
+
+def test_a_master_above_a_feasible_point_is_an_error(monkeypatch):
+    solve = planes._solve
+    for share, fails in ((1e-9, False), (1e-5, True)):
+        monkeypatch.setattr(planes, "_solve", lambda *a, share=share: (solve(*a)[0] * (1 + share), 1.0))
+        if fails:
+            with pytest.raises(SolverError, match=r"master's value \S+ lies above \S+, that of a feasible point"):
+                round_the_ball(1.0)
+        else:
+            assert round_the_ball(1.0).lower <= (math.sqrt(5) - 0.5) ** -2 * (1 + 1e-12)

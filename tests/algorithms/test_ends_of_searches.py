@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 
@@ -34,12 +35,13 @@ def test_a_value_within_the_tolerance_is_zero(value, root):
 
 
 def test_searches_for_a_crossing_ask_for_nothing_outside_of_their_range():
-    for guess in (1e-9, 1.0, 1e12):
-        for sign, end, said in ((1, 1e-6, -math.inf), (-1, 1e8, math.inf)):
+    for guess, (lowest, highest) in itertools.product((1e-9, 1.0, 1e12), ((1e-6, 1e8), (1e-300, 1e300))):
+        for sign, end, said in ((1, lowest, -math.inf), (-1, highest, math.inf)):
             calls = []
-            assert crossing(lambda k, calls=calls, sign=sign: calls.append(k) or float(sign), guess) == said
-            assert calls[-1] == end
-            assert min(calls) >= 1e-6 and max(calls) <= 1e8
+            range_ = {} if lowest == 1e-300 else {"lowest": lowest, "highest": highest}
+            assert crossing(lambda k, calls=calls, sign=sign: calls.append(k) or float(sign), guess, **range_) == said
+            assert calls[-1] == end and len(calls) <= 25
+            assert min(calls) >= lowest and max(calls) <= highest
 
 
 @pytest.mark.parametrize(("excess", "taken"), [(9e-7, True), (1.1e-6, False), (-9e-7, True), (-1.1e-6, False)])

@@ -191,3 +191,11 @@ def test_a_share_that_rounding_makes_negative_is_none():
     none = RidgeSolution(np.zeros(1), np.zeros(1), 0.0, 2.0, 0.5, -1e-17, 0.0, kernels.linear(), 0, 0)
     some = RidgeSolution(np.zeros(1), np.zeros(1), 0.0, 2.0, 0.5, 0.09, 0.0, kernels.linear(), 0, 0)
     assert (none.zeta, some.zeta) == (0.0, pytest.approx(0.3))
+
+
+@pytest.mark.parametrize("multiplier", [0.3, 0.33, np.inf, np.nan])
+def test_there_is_no_machine_from_zeta_on(multiplier):
+    some = RidgeSolution(np.zeros(1), np.zeros(1), 0.0, 2.0, 0.5, 0.09, 0.0, kernels.linear(), 0, 0)
+    with pytest.raises(InputError, match=r"multiplier: .* give a number below zeta = 0.3"):
+        some.scale(some.zeta if multiplier == 0.3 else multiplier)
+    assert some.scale(0.1) > 0

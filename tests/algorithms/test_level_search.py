@@ -58,3 +58,19 @@ def test_noise_of_a_solver_does_not_keep_it_busy():
 
     assert crossing(noisy, 1.0) == pytest.approx(3.7, rel=1e-9)
     assert len(calls) <= 12
+
+
+@pytest.mark.parametrize("root", [1e-250, 1e-9, 1e-8, 1e-7, 1e8, 1e9, 1e12, 1e200])
+def test_roots_of_every_size_are_found_from_one(root):
+    calls = []
+    found = crossing(lambda k: calls.append(k) or math.tanh(math.log(k) - math.log(root)), tolerance=0.0)
+    assert found == pytest.approx(root, rel=1e-12)
+    assert len(calls) <= 60
+
+
+def test_a_range_ends_the_search():
+    def curve(k):
+        return math.tanh(math.log(k) - math.log(1e9))
+
+    assert crossing(curve, highest=1e8) == math.inf and crossing(curve, lowest=1e10, guess=1e12) == -math.inf
+    assert crossing(curve, lowest=1e8, highest=1e10) == pytest.approx(1e9)

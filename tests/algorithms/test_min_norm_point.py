@@ -81,3 +81,9 @@ def test_bad_input():
         min_norm_point([[np.nan, 1.0]])
     with pytest.raises(SolverError, match="after 1 rounds"):
         min_norm_point([[2.0, 1.0], [2.0, -1.0]], max_iterations=1)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_distances_whose_squares_are_no_numbers(unit):
+    found = min_norm_point(np.array([[3.0, 4.0], [6.0, 8.0]]) * unit)
+    assert found.distance == pytest.approx(5.0 * unit, rel=1e-14)

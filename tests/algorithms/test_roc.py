@@ -62,3 +62,9 @@ def test_bad_scores_are_named(wrong: list[object]) -> None:
         area_under_curve(wrong, [1.0])
     with pytest.raises(InputError, match=r"^scores_novel:"):
         area_under_curve([1.0], wrong)
+
+
+def test_whole_numbers_that_would_tie_are_refused() -> None:
+    with pytest.raises(InputError, match="scores_novel: 9007199254740993 was found"):
+        area_under_curve([2**53], [2**53 + 1])
+    assert area_under_curve([2**53], [2**53 + 2]) == 1.0

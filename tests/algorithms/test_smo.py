@@ -379,3 +379,26 @@ def test_a_single_step_that_is_cut_ends_exactly_at_the_bound():
         wanted = np.where(gradient > 0, 0.0, upper)  # the curvature is one, so that every coordinate is cut
         assert _coordinates(np.eye(3), gradient, b, np.zeros(3), upper, 1e-9, 10) == (CONVERGED, 3)
         assert b.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("rank", [1, 2, 5])
+@pytest.mark.parametrize("linear", [1e-7, 1e-6, 1e-3])
+@pytest.mark.parametrize("equality", [True, False])
+def test_flat_matrices_with_a_small_linear_term(rank, linear, equality):
+    """Pairs zigzag along directions that the matrix does not see, where only the linear term says how far to go."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, p = rng.normal(size=(10, rank)), rng.normal(size=10)
+        y = np.where(rng.random(10) < 0.5, 1.0, -1.0)
+        found = smo(np.outer(y, y) * (X @ X.T), linear * p, y, 0.0, 1.0, equality=equality)
+        a = cp.Variable(10)
+        held = [a >= 0, a <= 1, *([y @ a == 0] if equality else [])]
+        cost = cp.sum_squares((X.T * y) @ a) / 2
+        # In units of the linear term the other one is small where it counts, and a solver resolves both.
+        problem = cp.Problem(cp.Minimize(cost / linear + p @ a), held)
+        problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+        # The objective is convex, and from a to the optimum multipliers move by ten in all.
+        above = found.objective / linear - problem.value
+        assert -1e-5 <= above <= 10 * found.violation / linear + 1e-5, seed
+        assert abs(y @ found.multipliers) <= 1e-9 or not equality
+        assert found.multipliers.min() >= 0 and found.multipliers.max() <= 1

@@ -45,3 +45,9 @@ def test_the_constant_costs_no_covariance():
 def test_a_radius_below_rounding_is_refused():
     with pytest.raises(InputError, match=r"radius: 1e-30 was found, which is lost in the rounding"):
         woodbury.metric_gram(SINGULAR, 1e-30, 1.0)
+
+
+def test_a_matrix_that_is_not_symmetric_is_refused():
+    for c in (0.0, 1.0):
+        with pytest.raises(InputError, match="K: "):
+            woodbury.metric_gram(np.array([[1.0, 0.5], [0.0, 1.0]]), 1.0, c)

@@ -344,3 +344,39 @@ def test_rows_that_are_independent():
     rows = sp.csr_array(np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 1.0, 1.0]]))
     assert independent_rows(rows, 0).size == 2
     assert independent_rows(rows, 2).tolist() == [0, 1, 2]
+
+
+def test_candidates_that_are_no_numbers_are_measured_and_prove_nothing():
+    formulation = cn.one_class_svm(cn.LinearFeatures(np.random.default_rng(0).normal(3.0, 1.0, (6, 2))), 0.5)
+    truth = certify(formulation).enclosure
+    program = certify(formulation).program
+    x, z = np.full(program.c.size, np.nan), np.full(program.b.size, np.nan)
+    for told in ({"candidate": (x, z)}, {"solver": lambda program, options: cn.testing.Answer("optimal", x, z)}):
+        found = certify(formulation, **told)
+        assert found.enclosure == truth
+        assert not np.isfinite(found.residuals.worst) and not np.isfinite(found.error)
+        assert len(found.blocks) == len(program.blocks)
+    for candidate, words in (
+        (
+            (np.ones(3), np.ones(2)),
+            r"candidate x: an array of shape \(3,\) .* give 6 real numbers, one for each of the",
+        ),
+        ((x * 1j, z), "candidate x: .* complex128 was found"),
+        ((x, z[:-1]), r"candidate z: .* give 13 real numbers, one for each of the program's rows"),
+        (np.ones(3), "candidate: ndarray was found; give a pair of 6 numbers, the point, and 13"),
+    ):
+        with pytest.raises(InputError, match=words):
+            certify(formulation, candidate=candidate)
+
+
+def test_a_program_without_constraints_is_judged_too():
+    x = cp.Variable(2)
+    for last, unbounded in ((1 - 1e-9, True), (2.0, False)):
+        curvature = cp.psd_wrap(np.array([[1.0, 1.0], [1.0, last]]))
+        problem = cp.Problem(cp.Minimize(cp.quad_form(x, curvature) + (0 if unbounded else x[0])))
+        found = certify_program(ConicProgram.from_problem(problem)).enclosure
+        if unbounded:
+            assert found.lower == -np.inf
+        else:
+            # The least value of x'Px + x_1 is -(P^-1)_11 / 4, and P^-1 has 2 there.
+            assert found.contains(-0.5) and found.width < 1e-8

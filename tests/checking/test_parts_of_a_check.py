@@ -28,6 +28,8 @@ from convexnovelty.cones import Cones, svec
 from convexnovelty.conic import ConicProgram
 from convexnovelty.declare import Claim, Instance
 from convexnovelty.errors import InputError
+from convexnovelty.regions import HalfSpace
+from convexnovelty.solution import Solution
 from convexnovelty.uncertainty import BuresBall, FrobeniusBall, MeanEllipsoid, NormBall
 
 # -- mirrors -------------------------------------------------------------------------------------------------------------
@@ -100,13 +102,17 @@ def test_verdicts_in_every_corner():
         Enclosure(-math.inf, -math.inf, unbounded=True),
     )
 
-    def told(status="optimal", objective=2.0, reported=None, violation=None, reference=proved, accuracy=1e-6):
-        given = {"status": status, "objective": objective, "reported": reported, "violation": violation}
+    def told(
+        status="optimal", objective=2.0, reported=None, violation=None, residual=None, reference=proved, accuracy=1e-6
+    ):
+        given = {
+            "status": status, "objective": objective, "reported": reported, "violation": violation, "residual": residual
+        }  # fmt: skip
         return judge(given, reference, 1.0, accuracy)
 
     for word, cases in {
         "right": [
-            dict(), dict(violation=0.9e-6), dict(reported=2.0 + 1e-6), dict(status="infeasible", reference=infeasible),
+            dict(), dict(violation=0.9e-6), dict(residual=0.9e-4), dict(reported=2.0 + 1e-6), dict(status="infeasible", reference=infeasible),
             dict(status="unbounded", reference=unbounded), dict(objective=2.0 + 1.9e-6),
         ],
         "short": [dict(violation=1.1e-6), dict(reported=2.00001), dict(objective=2.0 - 2.1e-6), dict(objective=2.00019)],
@@ -114,10 +120,12 @@ def test_verdicts_in_every_corner():
             dict(violation=1.1e-4), dict(reported=2.1), dict(objective=2.00021), dict(objective=None),
             dict(reference=infeasible), dict(reference=unbounded),
         ],
+        "wrong multipliers": [dict(residual=1.1e-4), dict(residual=0.9, violation=1.1e-6)],
         "stopped": [dict(status="user_limit"), dict(status="user_limit", objective=None),
                     dict(status="user_limit", reference=infeasible), dict(status="optimal_inaccurate", objective=None)],
         "inaccurate": [dict(status="optimal_inaccurate"), dict(status="optimal_inaccurate", reference=unbounded)],
-        "not a number": [dict(violation=math.nan), dict(reported=math.inf), dict(objective=math.nan, status="user_limit")],
+        "not a number": [dict(violation=math.nan), dict(reported=math.inf), dict(objective=math.nan, status="user_limit"),
+                         dict(residual=math.nan)],
         "undecided": [dict(status=s) for s in ("", "infeasible_or_unbounded", "unbounded_inaccurate", "infeasible_inaccurate")],
         "no reference": [dict(reference=none), dict(status="infeasible", reference=none), dict(status="unbounded", reference=none)],
         "wrong infeasible": [dict(status="infeasible"), dict(status="infeasible", reference=unbounded)],
@@ -255,8 +263,52 @@ def test_gaps_of_objectives_by_their_relation():
     for relation, above, below in (("=", 0.5, 0.5), ("<=", 0.5, 0.0), (">=", 0.0, 0.5)):
         assert (gap(4.0, 2.0, relation, 1.0), gap(2.0, 4.0, relation, 1.0)) == (above, below)
         assert gap(3.0, 3.0, relation, 1.0) == 0.0
-    assert gap(0.0, 1e-9, "=", 1.0) == pytest.approx(1e-3) and gap(0.0, 1e-9, "=", 1e-9) == 1.0
+    assert gap(0.0, 1e-9, "=", 1e-6) == pytest.approx(1e-3) and gap(0.0, 1e-9, "=", 1e-15) == 1.0
     assert gap(-4.0, -2.0, "=", 1.0) == 0.5
+
+
+def test_optima_that_are_zero_are_compared_in_the_programs_unit():
+    """Where the origin lies in the reduced hull the optimum is zero, and what solvers return is noise of their tolerance."""
+    for seed in (0, 1, 3, 4, 5):
+        features = cn.LinearFeatures(np.random.default_rng(seed).normal(size=(12, 2)))
+        formulation = cn.negative_data(features, np.where(np.arange(12) % 3 == 0, -1, 1), 0.5)
+        assert abs(formulation.solve().objective) < 1e-9
+        report = cn.check(formulation)
+        assert report.passed, report.table()
+    # A value that is told from zero keeps its relative gap, however small it is.
+    problem = cn.one_class_svm(cn.LinearFeatures([[1.0], [2.0]]), 0.4)
+    solution, residuals = problem.solve(), {"gap": 1e-12}
+    for objective, zero in ((0.0, True), (3e-12, True), (1e-10, False), (1e-6, False)):
+        near = dataclasses.replace(
+            solution,
+            objective=objective * problem.objective_unit,
+            residuals=dataclasses.replace(solution.residuals, absolute=residuals),
+        )
+        answer = checker._Answer(None, near, problem)
+        assert checker._is_zero(answer) is zero
+        assert checker._is_zero(dataclasses.replace(answer, formulation=None)) is (objective == 0.0)
+
+
+def test_functions_that_are_zero_have_no_gap():
+    """Two points a class, whose scores all equal the offset: what is left of them is rounding."""
+    points = np.array([[0.0, 0.0], [2.0, 1.0], [0.3, -1.0], [1.0, 2.0]])
+    features = cn.KernelFeatures(points, cn.kernels.gaussian(gamma=0.5))
+    report = cn.check(cn.class_recognisers(features, [0, 1, 0, 1], 0.6))
+    assert report.passed, report.table()
+    step = next(s for s in derivation.method("soft_ball").steps if not isinstance(s.decision, str))
+    instance = Instance("zero", {}, np.eye(2))
+    here = Solution(0.0, {}, HalfSpace([1.0, 1.0], 1.0))
+    for shift, fails in ((0.0, False), (4e-16, False), (1e-12, True)):
+        there = Solution(0.0, {}, HalfSpace([1.0, 1.0], 1.0 + shift))
+        gap = checker._decision_gap(dataclasses.replace(step, decision=1.0), instance, here, there)[0]
+        assert bool(gap > 0.5) is fails
+
+
+def test_a_hard_margin_that_does_not_exist_fails_nothing():
+    points = np.array([[1.0, 0.0], [-1.0, 1.0], [-1.0, -1.0], [2.0, 0.5]])
+    report = cn.check(cn.hard_margin(cn.LinearFeatures(points), 1.0))
+    assert {row.verdict for row in report.rows} == {"not checked"}
+    assert any("a hard margin has none: features: the convex hull" in row.reason for row in report.rows)
 
 
 def test_standards_depend_on_the_solver_and_on_the_caller():
@@ -524,3 +576,17 @@ def test_units_below_which_values_of_a_set_say_nothing():
         assert set_values.value(both, (np.array([1.0, 1.0]), moments.covariance), a) == pytest.approx(
             7 + 1.5 * 5 * size
         )
+
+
+def test_claims_of_no_relation_or_no_scale_are_refused():
+    with pytest.raises(InputError, match="relation: '!=' was found"):
+        Claim("t", 1.0, 2.0, "!=")
+    for scale in (0.0, -1.0, math.nan):
+        with pytest.raises(InputError, match="scale: "):
+            Claim("t", 1.0, 2.0, scale=scale)
+
+
+def test_a_tolerance_is_not_negative():
+    for tolerance in (-1.0, math.nan):
+        with pytest.raises(InputError, match="tolerance: "):
+            cn.check("soft_ball", tolerance=tolerance)

@@ -47,3 +47,47 @@ def test_problems_are_named():
     found = problems("one_class_svm")
     assert set(SOME) <= set(found)
     assert len(found) == len(set(found))
+
+
+ALTERED = """
+import numpy as np
+from convexnovelty.testing import Answer
+
+
+def mine(program, options):
+    found = program.solve()
+    return Answer("optimal", np.array(found.x) * {x}, np.array(found.z) * {z})
+"""
+
+
+def altered(folder, x="1.0", z="1.0"):
+    file = folder / "solver.py"
+    file.write_text(ALTERED.format(x=x, z=z))
+    return f"{file}:mine"
+
+
+def test_a_stream_forgets_a_solver_whose_code_has_changed(tmp_path):
+    run = {"problems": SOME[:1], "stream": tmp_path / "cells"}
+    assert run_suite(altered(tmp_path), **run).cells == run_suite(altered(tmp_path), **run).cells
+    with pytest.raises(SuiteFailure, match="wrong optimal"):
+        run_suite(altered(tmp_path, x="1.5"), **run)
+    assert run_suite(altered(tmp_path), **run).passed
+    assert len((tmp_path / "cells").read_text().splitlines()) == 2
+    (tmp_path / "helper.py").write_text("")  # what the solver may import from beside it
+    run_suite(altered(tmp_path), **run)
+    assert len((tmp_path / "cells").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("z", "word"), [("-1.0", "wrong multipliers"), ("50.0", "wrong multipliers"), ("np.nan", "not a number")]
+)
+def test_multipliers_are_judged(tmp_path, z, word):
+    for strict in (True, False):
+        with pytest.raises(SuiteFailure, match=word):
+            run_suite(altered(tmp_path, z=z), problems=SOME[:1], strict=strict)
+
+
+@pytest.mark.parametrize("x", ["(1 + 1e-3j)", "np.ones((2, 1))"])
+def test_points_that_are_no_vectors_of_real_numbers_are_errors(tmp_path, x):
+    with pytest.raises(SuiteFailure, match="real numbers, one for each of the program's variables"):
+        run_suite(altered(tmp_path, x=x), problems=SOME[:1])

@@ -180,3 +180,16 @@ def test_the_machine_of_one_class_stands_for_one_class_only():
     features = LinearFeatures(np.array([[1.0], [2.0], [4.0]]))
     assert module._several(features, ["a", "a", "a"]) is None
     assert module._several(features, ["a", "b", "a"]) == "there are 2 classes"
+
+
+def test_a_class_around_the_origin_is_named_in_the_guarantee():
+    points = np.array([[2.0, 0.0], [3.0, 0.5], [1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+    solution = cn.class_recognisers(LinearFeatures(points), ["far"] * 2 + ["round"] * 4, 0.9).solve()
+    assert "; of class round w = 0 to the solver's accuracy: the reduced hull" in solution.guarantee
+    assert "class far w = 0" not in solution.guarantee
+
+
+def test_labels_of_several_types_are_refused():
+    with pytest.raises(InputError, match="labels: 1 was found among words; give labels of one type"):
+        cn.class_recognisers(LinearFeatures(np.eye(2)), [1, "a"], 0.5)
+    assert cn.class_recognisers(LinearFeatures(np.eye(2)), [1, 2], 0.5).solve().region.classes.tolist() == [1, 2]

@@ -20,7 +20,8 @@ import convexnovelty as cn
 from convexnovelty import derivation
 from convexnovelty.deviations import DKW, VC, Allots, ExactBinomial, FiniteClass, GrowingClasses
 from convexnovelty.errors import InfeasibleError, InputError
-from convexnovelty.evidence import evidence
+from convexnovelty.evidence import ThresholdClassifier, evidence
+from convexnovelty.false_positives import Calibration
 from convexnovelty.methods import novelty_proportion as module
 
 METHOD = module.METHOD
@@ -519,3 +520,19 @@ def test_a_value_that_neither_distribution_has_changes_nothing():
     for extra in ([], [0.0]):
         found = module.decomposition([0.5, 0.5, *extra], [0.25, 0.75, *extra]).solve()
         assert found.objective == pytest.approx(0.5, abs=1e-8)
+
+
+def test_whole_numbers_that_would_tie_are_refused() -> None:
+    large = np.full(9, 2**53 + 1)
+    calibration = Calibration(np.arange(9.0), 0.2)
+    classes = GrowingClasses([DKW(), DKW()])
+    for call in (
+        lambda: cn.novelty_proportion(large, np.arange(9)),
+        lambda: cn.novelty_proportion(np.column_stack([large, large]), np.ones((9, 2)), deviation=classes),
+        lambda: Calibration(large, 0.2),
+        lambda: calibration.novel(large),
+        lambda: calibration.p_values(large),
+        lambda: ThresholdClassifier(1.0)(large),
+    ):
+        with pytest.raises(InputError, match="9007199254740993 was found, which float64 does not hold"):
+            call()

@@ -15,7 +15,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 import convexnovelty as cn
 from convexnovelty import kernels, tails
 from convexnovelty import uncertainty as sets
-from convexnovelty.errors import InfeasibleError, InputError
+from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.methods import two_class_mpm as module
 
 
@@ -513,3 +513,20 @@ def test_the_expansion_in_the_sample_asks_for_the_samples_own_means(unit):
         for pair in ((first, y), (x, second)):
             found = module._not_expanded(features, 6, *pair, sets.FrobeniusBall(0.1 * unit**2))
             assert ("not the sample's own" in (found or "")) is told
+
+
+@pytest.mark.parametrize("distance", [1e4, 1e7, 1e9])
+def test_classes_far_apart_are_checked_by_what_resolves_them(distance):
+    x, y = cn.Moments([0.0, 0.0], np.eye(2)), cn.Moments([distance, 0.0], np.diag([4.0, 1.0]))
+    formulation = cn.two_class_mpm(x, y)
+    assert 1 / formulation.solve().objective == pytest.approx(distance / 3, rel=1e-6)
+    report = cn.check(formulation)
+    assert report.passed, report.table()
+    searched = {row.verdict for row in report.rows if "kappa_search" in (row.source, row.target)}
+    assert ("pass" in searched) is (distance < 1e5)
+
+
+def test_a_search_says_where_it_ends():
+    x, y = cn.Moments([0.0, 0.0], np.eye(2)), cn.Moments([1e9, 0.0], np.eye(2))
+    with pytest.raises(UnboundedError, match=r"kappa: it is larger than 1e\+08, the end of the search, or along"):
+        module.kappa_search(x, y).solve()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import pickle
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.spatial import distance as spatial_distance
 from scipy.spatial.distance import cdist
 
 import convexnovelty as cn
@@ -138,6 +140,61 @@ def test_other_metrics(metric):
     solution = cn.vector_quantization(X, radius, metric=metric).solve()
     assert (cdist(X, solution.region.vectors, metric).min(axis=1) <= radius + 1e-9).all()
     assert solution.objective == pytest.approx(module.simplex(X, radius, metric=metric).objective, rel=1e-6)
+
+
+def exact_distance(metric, X, u, v):
+    """A distance in the variances of X, in rational arithmetic up to the root."""
+    rows = [[Fraction(float(entry)) for entry in row] for row in X]
+    n, mean = len(rows), [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+    (a, b), (_, d) = [
+        [sum((r[i] - mean[i]) * (r[j] - mean[j]) for r in rows) / (n - 1) for j in range(2)] for i in range(2)
+    ]
+    s, t = (Fraction(float(p)) - Fraction(float(q)) for p, q in zip(u, v, strict=True))
+    if metric == "seuclidean":
+        return math.sqrt(s * s / a + t * t / d)
+    return math.sqrt((d * s * s - 2 * b * s * t + a * t * t) / (a * d - b * b))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [("seuclidean", "seuclidean"), ("Mahal", "mahalanobis"), (spatial_distance.mahalanobis, "mahalanobis")],
+)
+def test_variances_are_those_of_the_training_points(metric, name, unit):
+    X = cloud(30) @ [[1.0, 40.0], [0.0, 100.0]] * unit
+    solution = cn.vector_quantization(X, 0.5, metric=metric).solve()
+    region = pickle.loads(pickle.dumps(solution)).region
+    assert region.contains(X).all()
+    new = np.vstack([X[0] + np.array([2.5 * unit, 0.0]), X[3:5], [[1e3 * unit, 0.0], [0.0, 1e5 * unit]]])
+    truth = [0.5 - min(exact_distance(name, X, z, v) for v in region.vectors) for z in new]
+    assert region.decision_values(new) == pytest.approx(truth, rel=1e-9, abs=1e-9)
+    alone = [region.decision_values(z[None])[0] for z in new]
+    assert alone == pytest.approx(region.decision_values(new), rel=1e-12, abs=1e-12)
+    assert all(region.contains(z[None])[0] for z in X)
+    assert region.decision_values(region.vectors[:1]) == pytest.approx(0.5)
+    assert solution.objective == pytest.approx(module.simplex(X, 0.5, metric=metric).objective, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("metric", "points", "words"),
+    [
+        ("seuclidean", [[0.0, 0.1], [1.0, 0.1], [2.0, 0.1]], r"columns \[1\] do not vary; leave them out"),
+        ("mahalanobis", [[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]], "in 1 of 2 directions only"),
+        ("mahalanobis", [[0.0, 0.0]], "a single point has none"),
+    ],
+)
+def test_variances_that_are_zero_are_refused(metric, points, words):
+    with pytest.raises(InputError, match=words):
+        cn.vector_quantization(points, 0.5, metric=metric)
+
+
+def test_a_function_is_not_handed_what_belongs_to_a_name():
+    def mahalanobis(x, z, VI=None):
+        return abs(x[0] - z[0]) if VI is None else 0.0
+
+    X = cloud(20)
+    region = cn.vector_quantization(X, 0.3, metric=mahalanobis).solve().region
+    assert region.decision_values(X) == pytest.approx(0.3 - cdist(X[:, :1], region.vectors[:, :1]).min(axis=1))
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1e-4, 1e4, 1e8])
