@@ -39,8 +39,16 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.modelling import check_features
 from convexnovelty.moments import Moments
 from convexnovelty.pairs import SetPair
-from convexnovelty.regions import Guarantee, HalfSpace, Interval
-from convexnovelty.uncertainty import MomentSet, UncertaintySet, as_counterpart, attainment, worst_deviation, worst_loss
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, HalfSpace, Interval
+from convexnovelty.uncertainty import (
+    MomentSet,
+    UncertaintySet,
+    as_counterpart,
+    attainment,
+    evaluate_loss,
+    worst_deviation,
+    worst_loss,
+)
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.exact import Exact
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
@@ -169,20 +177,60 @@ def _read(
     lower: float,
     upper: float,
     distance: float = 1.0,
-    moments: tuple[Moments, ...] = (),
+    *,
+    moments: tuple[Moments, Moments],
+    nearer: tuple[float, float] = (0.0, 0.0),
 ) -> Reading:
     """The region a'z >= b, with b between the two classes' worst cases, which meet at the optimum.
 
-    ``distance`` is a'(m_x - m_y), by which the region is divided.
+    ``distance`` is a'(m_x - m_y), by which the region is divided; ``nearer`` is by how much the worst mean of each class
+    is nearer than the nominal one whatever the covariance.
     """
     low, high = min(lower, upper), max(lower, upper)
-    b = (low + high) / 2
+    b, kappa = _with_room(pair, a, (low + high) / 2, kappa, distance, moments, nearer)
+    low, high = min(low, b), max(high, b)
     letters = {"b": b, "kappa": kappa, "kappa_star": kappa_star}
     # Decision values are measured in distances of the nominal means, whatever length the program gives to a.
     region = HalfSpace(a / distance, b / distance, scale=1.0)
     return Reading(
         region, _guarantee(pair, tail, kappa, moments), Interval(low / distance, high / distance, b / distance), letters
     )
+
+
+# A sample's points reach farther from their mean than its deviations do, and rounding grows with them.
+FARTHEST = 10.0
+
+
+def _with_room(
+    pair: SetPair,
+    a: Array,
+    b: float,
+    kappa: float,
+    distance: float,
+    moments: tuple[Moments, Moments],
+    nearer: tuple[float, float],
+) -> tuple[float, float]:
+    """The offset with room for ties and rounding before each mean, and the kappa that it grants.
+
+    The points of a class that does not vary along the normal lie where its mean is, and so on the optimal boundary, where
+    rounding would put them on either side. The boundary is taken off them by what rounding may be, at the cost of
+    so much of the other class's distance.
+    """
+    if not 0 < kappa < math.inf:
+        return b, kappa
+    means = [float(a @ part.mean) for part in moments]
+    rooms = []
+    for part in moments:
+        reach = np.abs(part.mean) + FARTHEST * np.sqrt(np.maximum(np.diag(part.covariance), 0.0))
+        rooms.append(2 * (TIE_TOLERANCE * distance + ROUNDING * (float(np.abs(a) @ reach) + abs(b))))
+    least, most = means[1] + nearer[1] + rooms[1], means[0] - nearer[0] - rooms[0]
+    placed = min(max(b, least), most)
+    if placed == b or least > most:
+        return b, kappa
+    side, sign = (0, -1.0) if placed > b else (1, 1.0)
+    # The worst loss is convex in kappa: what it is to lose of its distance at kappa = 0, kappa loses as a share at most.
+    own = sign * b - evaluate_loss((pair.x, pair.y)[side].centred(moments[side]), sign * a, 0.0)
+    return placed, max(kappa * (1 - abs(placed - b) / own), 0.0) if own > 0 else 0.0
 
 
 def _solution(objective: float, reading: Reading, how: str, iterations: int = 0, **letters: Any) -> Solution:
@@ -367,7 +415,16 @@ def socp(
         lower, upper = float(a @ moments_y.mean + reach[1]), float(a @ moments_x.mean - reach[0])
         star = _reciprocal(total)
         return _read(
-            current(), tail, a, star, now.kappa(star), lower, upper, float(a @ frame.gap), (moments_x, moments_y)
+            current(),
+            tail,
+            a,
+            star,
+            now.kappa(star),
+            lower,
+            upper,
+            float(a @ frame.gap),
+            moments=(moments_x, moments_y),
+            nearer=(values.get("e_x", 0.0), values.get("e_y", 0.0)),
         )
 
     return Formulation(
@@ -446,7 +503,15 @@ def kappa_search(
         lower, upper = float(a @ means[1] + loss_y), float(a @ means[0] - loss_x)
         star = _Relation(current(), moments_x, moments_y).kappa_star(found["kappa"])
         return _read(
-            current(), tail, a, star, found["kappa"], lower, upper, float(a @ frame.gap), (moments_x, moments_y)
+            current(),
+            tail,
+            a,
+            star,
+            found["kappa"],
+            lower,
+            upper,
+            float(a @ frame.gap),
+            moments=(moments_x, moments_y),
         )
 
     return Formulation(
@@ -658,7 +723,7 @@ def kernel_socp(
         star = _reciprocal(float(deviations.sum()))
         kappa = _Relation(pair, moments_x, moments_y).kappa(star)
         lower, upper = float(a @ moments_y.mean + share[1]), float(a @ moments_x.mean - share[0])
-        return _read(pair, tail, a, star, kappa, lower, upper)
+        return _read(pair, tail, a, star, kappa, lower, upper, moments=(moments_x, moments_y))
 
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum(u)), [*constraints, unit * (means[0] - means[1]) @ y == 1]),

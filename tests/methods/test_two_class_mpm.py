@@ -513,3 +513,29 @@ def test_the_expansion_in_the_sample_asks_for_the_samples_own_means(unit):
         for pair in ((first, y), (x, second)):
             found = module._not_expanded(features, 6, *pair, sets.FrobeniusBall(0.1 * unit**2))
             assert ("not the sample's own" in (found or "")) is told
+
+
+@pytest.mark.parametrize("flat_first", [True, False])
+@pytest.mark.parametrize(
+    ("around", "loss"),
+    [
+        (None, lambda kappa: kappa),
+        (sets.MeanEllipsoid(0.2), lambda kappa: kappa + 0.2),
+        (sets.MeanWithin(sets.NormBall(2, 0.4)), lambda kappa: kappa + 0.4),
+        (sets.GelbrichBall(0.3), lambda kappa: kappa + 0.3 * math.hypot(1, kappa)),
+    ],
+    ids=repr,
+)
+def test_room_before_a_class_that_does_not_vary_is_taken_off_the_bound(around, loss, flat_first):
+    """One class is at 0 for certain, the other has mean 3 and variance 1 on a line: the boundary lies just beside 0."""
+    classes, given = (cn.Moments([0.0], [[0.0]]), cn.Moments([3.0], [[1.0]])), (None, around)
+    if not flat_first:
+        classes, given = classes[::-1], given[::-1]
+    solution = cn.two_class_mpm(*classes, given).solve()
+    region, kappa = solution.region, float(solution.values["kappa"])
+    at = region.offset / region.normal[0]
+    assert 0 < at < 1e-5
+    assert bool(region.contains([[0.0]])[0]) == flat_first
+    assert loss(kappa) <= 3 - at + 1e-9  # a solver's accuracy, of a room of 6e-7
+    assert loss(kappa) == pytest.approx(3, abs=1e-5)
+    assert solution.guarantee.bound == pytest.approx(1 / (1 + kappa**2), rel=1e-12)
