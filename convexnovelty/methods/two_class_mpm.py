@@ -313,8 +313,10 @@ def two_class_mpm(
     moments_x, moments_y : nominal moments of the classes, in the same p coordinates; for a kernel machine those of the
         rows of ``features.training``, with :class:`~convexnovelty.KernelFeatures` of both samples together.
     uncertainty : a set of means, of covariances or of both that serves both classes, or a pair (x, y) of sets.
-        The objective of a MeanEllipsoid is the paper's, before its number of deviations is taken off the guarantee; that
-        of every other set of means is after it. The bound is the same.
+        Where the class states that a set replaces kappa by a function of it in the nominal loss, as MeanEllipsoid,
+        DelageYe and KLBall do, the objective is the paper's, :math:`1/\kappa_*` before that function is undone for the
+        guarantee; that of every other set is :math:`1/\kappa` of the guarantee, that of the same set written by its
+        membership alone too, of which nobody knows the function. Half-space and bound are the same.
     tail : what is known of the distributions besides their moments; Chebyshev (nothing) by default.
 
     Returns
