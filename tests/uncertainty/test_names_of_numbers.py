@@ -5,16 +5,21 @@ The truth is the set built once more from its parts, with the number put in wher
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
 import convexnovelty as cn
+from convexnovelty import derivation
 from convexnovelty import uncertainty as sets
+from convexnovelty.declare import call
 from convexnovelty.errors import InputError
 from convexnovelty.pairs import SetPair
 
+METHODS = {method.name: method for method in derivation.methods().values() if method.takes is not None}
 SHIFT, MATRIX = np.array([0.1, -0.2]), np.array([[1.0, 0.3], [-0.2, 0.8]])
 # Each takes its numbers from an iterator, in the order in which it is written.
 POINTS = [
@@ -172,3 +177,47 @@ def test_a_number_beside_one_that_makes_the_program_anew_is_not_lost():
     assert problem.set(multiple=1.1, first_radius=0.0).solve().objective == pytest.approx(truth, rel=1e-6)
     truth = cn.mahalanobis_svm(features, 0.3, around(1.1, 0.0, 0.4, 0.3)).solve().objective
     assert problem.set(first_radius=0.4, radius=0.0).solve().objective == pytest.approx(truth, rel=1e-6)
+
+
+def taken(name: str, family: Any) -> Any:
+    """A set of one's own of a family, with a number of that name."""
+
+    class Own(family):
+        def __init__(self, value: float) -> None:
+            setattr(self, name, value)
+            super().__init__()
+
+        def membership(self, *member: Any) -> Any:
+            center = self.center[0] if isinstance(self.center, tuple) else self.center
+            return [cp.norm(member[0] - center, "fro" if len(center.shape) == 2 else 2) <= getattr(self, name)]
+
+    return Own(0.2)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
+def test_a_number_of_a_set_may_not_have_the_name_of_an_argument(method):
+    """Each argument of each factory that takes a set, alone and in a product or a sum."""
+    family = {"points": sets.PointSet, "covariance": sets.CovarianceSet, "moments": sets.MeanSet}[method.takes]
+    arguments = dict(method.instance_around(taken("reach", family)).arguments)
+    factory = getattr(cn, method.name)
+    known = call(factory, arguments).recipe.arguments
+    assert {"uncertainty"} < known.keys() & inspect.signature(factory).parameters.keys()
+    for name in known:
+        own = taken(name, family)
+        for recipe in (own, own + taken("reach", family)):
+            problem = {**arguments, "uncertainty": (recipe, None) if method.name == "two_class_mpm" else recipe}
+            with pytest.raises(InputError, match=rf"has a number called {name}, .*another name"):
+                call(factory, problem)
+
+
+def test_no_set_of_the_catalogue_has_a_number_with_the_name_of_an_argument():
+    arguments = {name for method in METHODS.values() for name in inspect.signature(getattr(cn, method.name)).parameters}
+    arguments |= {
+        name
+        for method in METHODS.values()
+        for node in method.nodes.values()
+        for name in inspect.signature(node.function).parameters
+    }
+    for kind in sets.catalogue().values():
+        for recipe in kind.examples(3):
+            assert not arguments & recipe.numbers().keys(), recipe
