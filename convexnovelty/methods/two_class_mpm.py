@@ -31,7 +31,6 @@ from convexnovelty.chance import (
     reference,
     some_member,
 )
-from convexnovelty.columns import agree
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -83,19 +82,19 @@ def _check_moments(moments_x: Any, moments_y: Any) -> None:
             )
 
 
-def _gap(moments_x: Moments, moments_y: Moments, pair: SetPair | None = None) -> Array:
-    """The difference of the nominal means, or of means of the sets where the nominal ones are no members."""
+def _matched(moments_x: Moments, moments_y: Moments) -> tuple[Moments, Moments]:
+    """Both moments, with the columns of y in the order of x where both have names."""
     _check_moments(moments_x, moments_y)
     if moments_x.dimension != moments_y.dimension:
         raise InputError(
             f"moments_y: dimension {moments_y.dimension} was found where moments_x has {moments_x.dimension}"
         )
-    if moments_x.names != moments_y.names and moments_x.names is not None and moments_y.names is not None:
-        agree(moments_y.names, "moments_y", moments_x.names, "moments_x")
-        raise InputError(
-            f"moments_y: columns {', '.join(moments_y.names)} were found where moments_x has {', '.join(moments_x.names)}; "
-            "give both the same order"
-        )
+    return moments_x, moments_y.in_order(moments_x.names, "moments_y", "moments_x")
+
+
+def _gap(moments_x: Moments, moments_y: Moments, pair: SetPair | None = None) -> Array:
+    """The difference of the nominal means, or of means of the sets where the nominal ones are no members."""
+    moments_x, moments_y = _matched(moments_x, moments_y)
     x, y = (moments_x.mean, moments_y.mean) if pair is None else _references(pair, moments_x, moments_y)
     gap = np.asarray(x - y)
     if (np.abs(gap) <= 4 * np.finfo(float).eps * (np.abs(x) + np.abs(y))).all():
@@ -311,7 +310,8 @@ def two_class_mpm(
     Parameters
     ----------
     moments_x, moments_y : nominal moments of the classes, in the same p coordinates; for a kernel machine those of the
-        rows of ``features.training``, with :class:`~convexnovelty.KernelFeatures` of both samples together.
+        rows of ``features.training``, with :class:`~convexnovelty.KernelFeatures` of both samples together. Columns with
+        names are matched by them, and stand in the order of ``moments_x`` in the sets and in the solution.
     uncertainty : a set of means, of covariances or of both that serves both classes, or a pair (x, y) of sets.
         Where the class states that a set replaces kappa by a function of it in the nominal loss, as MeanEllipsoid,
         DelageYe and KLBall do, the objective is the paper's, :math:`1/\kappa_*` before that function is undone for the
@@ -364,6 +364,7 @@ def socp(
 ) -> Formulation:
     """The least sum of the worst deviations for a given distance of the worst means; with the paper's set S + rho I."""
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
+    moments_x, moments_y = _matched(moments_x, moments_y)
     frame = _Frame(moments_x, moments_y, pair)
     relation = _Relation(pair, moments_x, moments_y)
     if relation.joint:
@@ -465,6 +466,7 @@ def kappa_search(
 ) -> Formulation:
     """The two robust chance constraints at a common kappa, which is a parameter of one compiled problem."""
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
+    moments_x, moments_y = _matched(moments_x, moments_y)
     frame = _Frame(moments_x, moments_y, pair)
     robust = pair.tunable().centred(moments_x, moments_y)
     kappa = cp.Parameter(nonneg=True, value=1.0, name="kappa")
@@ -530,6 +532,7 @@ CERTAIN = "along some direction neither class varies and the means differ, so th
 
 
 def _certain(moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None) -> str | None:
+    moments_x, moments_y = _matched(moments_x, moments_y)
     worst = _worst_covariances(SetPair.of(uncertainty), moments_x, moments_y)
     gap = _gap(moments_x, moments_y)
     return None if worst is None or Moments(gap, worst[0] + worst[1]).null_direction(gap) is None else CERTAIN
@@ -569,6 +572,7 @@ def scalar_root(
 ) -> Solution:
     """The direction from the root of one scalar equation, for sets with a worst covariance in each class."""
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
+    moments_x, moments_y = _matched(moments_x, moments_y)
     gap = _gap(moments_x, moments_y)
     worst = _worst_covariances(pair, moments_x, moments_y)
     if worst is None:
@@ -597,6 +601,7 @@ def semi_infinite(
 ) -> Solution:
     """Cutting planes in both classes at once, which meet the sets only through their membership."""
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
+    moments_x, moments_y = _matched(moments_x, moments_y)
     frame = _Frame(moments_x, moments_y, pair)
     sides = [
         _side(given, moments, sign)
@@ -636,6 +641,7 @@ GRAM_CONDITION = 1e-9
 def _not_expanded(
     features: FeatureMap, count_x: int, moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None
 ) -> str | None:
+    moments_x, moments_y = _matched(moments_x, moments_y)
     training = np.asarray(features.training)
     for moments, rows in ((moments_x, training[:count_x]), (moments_y, training[count_x:])):
         if moments.dimension != features.dimension or not np.allclose(
@@ -694,8 +700,8 @@ def kernel_socp(
     ``features`` hold the points of class x in their first ``count_x`` rows and those of class y after them.
     """
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
+    moments_x, moments_y = _matched(moments_x, moments_y)
     check_features(features)
-    _check_moments(moments_x, moments_y)
     count_x = integer(count_x, "count_x", 1)
     if count_x >= features.n:
         raise InputError(f"count_x: {count_x} was found of {features.n} points in all; leave one for class y")
@@ -804,6 +810,7 @@ def attained(
     tail: tails.Tail | None = None,
 ) -> list[Claim]:
     """In each class a distribution with the worst moments is misclassified exactly as often as the bound says."""
+    moments_x, moments_y = _matched(moments_x, moments_y)
     region, guarantee = solution.region, solution.guarantee
     if not isinstance(tails.as_tail(tail), tails.Chebyshev) or not isinstance(region, HalfSpace) or guarantee is None:
         return []
