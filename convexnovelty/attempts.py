@@ -22,7 +22,7 @@ from convexnovelty.in_scale import InScale
 from convexnovelty.solution import Attempt
 from convexnovelty.validation import Array
 
-__all__ = ["RESCALED", "Attempts", "Rung", "cone_class"]
+__all__ = ["DOUBTFUL", "KNOWN", "RESCALED", "Attempts", "Rung", "cone_class"]
 
 # A point whose recomputed optimality residual is larger than this is not a solution, whatever the status says.
 RESIDUAL_LIMIT = 1e-4
@@ -31,6 +31,7 @@ RESCALED_LIMIT = 1e-6
 # What the residuals of a point may change of the value, as a share of it, before tighter tolerances and another scale are tried.
 COARSE = 1e-7
 SHARP = 1e-12  # the tolerance that is asked for then
+KNOWN = 1e-6  # the share beyond which a program whose numbers were set is made anew
 DOUBTFUL = 1e-4  # the share that is worth a warning
 SHARE = "its residuals may change the value by a share of {:.0e}"
 TOLERANCES = 3  # with which Clarabel tries the program as it was posed
@@ -85,14 +86,14 @@ class Attempts:
         return None
 
     @property
-    def doubt(self) -> float:
-        """What the residuals of the last point may change of the value, as a share of it, where that is worth a warning; else 0.
+    def share(self) -> float:
+        """What the residuals of the last point may change of the value, as a share of it.
 
-        A value that is not told from zero has no share, and is what many a program ends with: a small one, beside the
-        coefficients of the program and in its own scale, whichever of the two has the larger unit.
+        A value that is not told from zero has no share, which is 0 then, and is what many a program ends with: a small one,
+        beside the coefficients of the program and in its own scale, whichever of the two has the larger unit.
         """
         told = self._share < 1.0 or DOUBTFUL < self._error < np.inf
-        return self._share if told and DOUBTFUL < self._share < np.inf else 0.0
+        return self._share if told and self._share < np.inf else 0.0
 
     def _sharper(
         self,

@@ -37,6 +37,7 @@ def scale_gamma(X: Any, weights: Any = None) -> float:
     that vary about means far apart still widen the kernel, so that such data are best centred first. Points that are
     all equal have no scale: for them gamma is 1. With weights of shape (n,) a point counts as often as its weight says.
     """
+    weights = None if weights is None else _comparable(weights, X)
     if is_sparse(X):
         return sparse_gamma(X, weights) or FALLBACK_GAMMA
     X = squarable(points(X, "X"), "X")
@@ -45,9 +46,15 @@ def scale_gamma(X: Any, weights: Any = None) -> float:
         return FALLBACK_GAMMA
     if weights is None:
         return float(1.0 / (varying.shape[1] * varying.var()))
-    shares = np.repeat(vector(weights, "weights", X.shape[0])[:, None], varying.shape[1], axis=1)
+    shares = np.repeat(weights[:, None], varying.shape[1], axis=1)
     mean = float(np.average(varying, weights=shares))
     return float(1.0 / (varying.shape[1] * np.average((varying - mean) ** 2, weights=shares)))
+
+
+def _comparable(weights: Any, X: Any) -> Array:
+    """Weights of the order of one, by a power of two, which changes no digit of an average: large ones have no finite sum."""
+    given = vector(weights, "weights", X.shape[0])
+    return np.ldexp(given, -int(np.frexp(given.max(initial=0.0))[1]))
 
 
 def laplacian_gamma(X: Any, weights: Any = None) -> float:
@@ -59,7 +66,7 @@ def laplacian_gamma(X: Any, weights: Any = None) -> float:
     if weights is None:
         variance = mean_variance(X)
     else:
-        shares = vector(weights, "weights", X.shape[0])
+        shares = _comparable(weights, X)
         centred = X - np.average(X, axis=0, weights=shares)
         variance = float(np.average(centred**2, axis=0, weights=shares).mean())
     return float(1.0 / (X.shape[1] * variance**0.5)) if variance > 0 else FALLBACK_GAMMA

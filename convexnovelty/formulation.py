@@ -19,7 +19,7 @@ import numpy as np
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
-from convexnovelty.attempts import Attempts, Rung, cone_class
+from convexnovelty.attempts import DOUBTFUL, KNOWN, Attempts, Rung, cone_class
 from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import (
     InfeasibleError,
@@ -423,13 +423,47 @@ class Formulation:
         thread are seen by all: give each thread a formulation of its own, or use :meth:`path`, which sets and solves in
         one turn.
 
-        Where numbers were set far from those that the program was made for, so that its value keeps few digits, it is made
-        anew and solved again. :attr:`variables` that were taken before then belong to the program that was.
+        Where numbers were set far from those that the program was made for, so that its value is not known to a share of
+        1e-6 of itself, it is made anew and solved again, and the better of both solutions counts. :attr:`variables` that
+        were taken before may then belong to the program that was.
         """
         with self._turn:
             return self._solve(solver, options)
 
-    def _solve(self, solver: str | None, options: Mapping[str, Any], tried: Sequence[Attempt] = ()) -> Solution:
+    def _solve(self, solver: str | None, options: Mapping[str, Any]) -> Solution:
+        solution, share = self._solved(solver, options)
+        # A solver that is less exact by itself is no sign of numbers that have left the scale of the program.
+        known = KNOWN if solution.solver == solvers.DEFAULT_SOLVER else DOUBTFUL
+        if share > known and self._moved and self.recipe is not None and self._held is None:
+            solution, share = self._better_anew(solution, share, solver)
+        if share > DOUBTFUL:
+            warnings.warn(
+                f"{self.name}: the value is known to a share of {share:.0e} of itself only, since coefficients differ by orders "
+                "of magnitude; bring points, columns and radii to comparable sizes",
+                UserWarning,
+                stacklevel=3,
+            )
+        return solution
+
+    def _better_anew(self, solution: Solution, share: float, solver: str | None) -> tuple[Solution, float]:
+        """The solution of the program made anew for its numbers, unless that is known to fewer digits than the one at hand."""
+        before = dict(self.__dict__)
+        self._remake({}, [])
+        try:
+            anew, left = self._solved(solver, {}, solution.attempts)
+        except SolverError:
+            left = float("inf")
+        if left < share:
+            return anew, left
+        count = self.compilations
+        self.__dict__.update(before)
+        self._attempts.compilations, self._moved = count, False
+        return solution, share
+
+    def _solved(
+        self, solver: str | None, options: Mapping[str, Any], tried: Sequence[Attempt] = ()
+    ) -> tuple[Solution, float]:
+        """The solution, and what its residuals may change of its value as a share of it: 0 with options of the user's own."""
         self._refuse_other_numbers()
         solver = solver or solvers.preferred()
         profile = solvers.profile(solver)
@@ -444,17 +478,8 @@ class Formulation:
         attempts: list[Attempt] = [*tried]
         timing: dict[str, float] = {}
         residuals = self._climb(rungs, attempts, timing)
-        if (doubt := self._attempts.doubt) and not options:
-            if self._moved and self.recipe is not None and self._held is None:
-                self._remake({}, [])
-                return self._solve(solver, options, attempts)
-            warnings.warn(
-                f"{self.name}: the value is known to a share of {doubt:.0e} of itself only, since coefficients differ by orders "
-                "of magnitude; bring points, columns and radii to comparable sizes",
-                UserWarning,
-                stacklevel=3,
-            )
-        return self._solution(residuals, attempts[-1].solver, attempts, time.perf_counter() - began, timing)
+        share = 0.0 if options else self._attempts.share
+        return self._solution(residuals, attempts[-1].solver, attempts, time.perf_counter() - began, timing), share
 
     def _value(self, rungs: Sequence[Rung]) -> float:
         """The value of the compiled problem as its parameters stand."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty import MomentSet, UncertaintySet, as_moment_set
+from convexnovelty.uncertainty.composite import distinct
 
 __all__ = ["SetPair"]
 
@@ -61,10 +62,7 @@ class SetPair:
         x, y = self.x.numbers(), self.y.numbers()
         if self.shared:
             return {name: (("x", name), ("y", name)) for name in x}
-        routes: dict[str, tuple[tuple[str, str], ...]] = {
-            (name if name not in y else f"x_{name}"): (("x", name),) for name in x
-        }
-        return routes | {(name if name not in x else f"y_{name}"): (("y", name),) for name in y}
+        return {name: (end,) for name, end in distinct({"x": x, "y": y}).items()}
 
     def numbers(self) -> dict[str, float]:
         """The plain numbers of the sets."""
@@ -72,16 +70,15 @@ class SetPair:
 
     def replaced(self, **changes: Any) -> SetPair:
         """The pair with other numbers."""
-        x, y = self.x, self.y
         routes = self._routes()
+        new: dict[str, dict[str, Any]] = {"x": {}, "y": {}}
         for name, value in changes.items():
             if name not in routes:
                 raise InputError(f"{self!r}: there is no number {name!r}; known are {', '.join(routes) or 'none'}")
             for end, inner in routes[name]:
-                if end == "x":
-                    x = x.replaced(**{inner: value})
-                else:
-                    y = y.replaced(**{inner: value})
+                new[end][inner] = value
+        x = self.x.replaced(**new["x"]) if new["x"] else self.x
+        y = self.y.replaced(**new["y"]) if new["y"] else self.y
         made = SetPair(x, y)
         made.shared = self.shared
         return made

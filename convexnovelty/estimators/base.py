@@ -356,6 +356,9 @@ def _counted(X: Array, weights: Array) -> tuple[Array, Array]:
     return X, weights
 
 
+LARGE_WEIGHT = 512  # the exponent of a weight beyond which sums of weights and squared points may overflow
+
+
 def checked_weights(sample_weight: Any, X: Array) -> Array:
     """Weights as an array, none of them negative and not all of them zero."""
     refuse_dates(sample_weight, "sample_weight")
@@ -369,4 +372,5 @@ def checked_weights(sample_weight: Any, X: Array) -> Array:
         raise InputError(f"sample_weight: {weights[index]:.6g} was found at index {index}; weights are not negative")
     if not (weights > 0).any():
         raise InputError("sample_weight: every weight is zero; at least one point must count")
-    return weights
+    # A power of two leaves every share as it is to the last bit, and sums of weights within the range of float64.
+    return np.ldexp(weights, -LARGE_WEIGHT) if weights.max() > 2.0**LARGE_WEIGHT else weights

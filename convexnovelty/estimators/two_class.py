@@ -23,11 +23,12 @@ from convexnovelty.estimators.base import (
     validated,
     whole,
 )
-from convexnovelty.estimators.scores import LinearScore, RegionScore
+from convexnovelty.estimators.scores import LinearScore, RegionScore, Score
 from convexnovelty.features import FeatureMap, LinearFeatures
 from convexnovelty.kernels import Linear
 from convexnovelty.methods import two_class_mpm
 from convexnovelty.moments import Moments
+from convexnovelty.regions import HalfSpace
 from convexnovelty.sparse_rows import refuse_dense_covariance
 from convexnovelty.validation import Array
 
@@ -58,8 +59,8 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    uncertainty : a set of moments for both classes, or a pair of them; None for a Frobenius ball whose radius is
-        ``ridge`` times the points' mean squared length.
+    uncertainty : a set of moments for both classes, or a pair of them, the first for ``classes_[0]`` and the second for
+        ``classes_[1]``; None for a Frobenius ball whose radius is ``ridge`` times the points' mean squared length.
     ridge : see ``uncertainty``.
     tail : "chebyshev", or another tail or its name.
     kernel, gamma, degree, coef0, rank : as for :class:`~convexnovelty.estimators.OneClassSVM`; linear by default.
@@ -67,6 +68,7 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
+    classes_ : the labels of both classes, in sorted order.
     guarantee_ : the bound on the probability of misclassification, as a sentence with ``bound``.
 
     Examples
@@ -133,11 +135,10 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
             features = feature_map(X, kernel, self.rank)
             rows, lengths = features.training, features.squared_norms()
-        # The second class is the positive one, as decision functions of scikit-learn have it.
-        positive, negative = (
-            Moments.estimate(rows[index == k], None if weights is None else weights[index == k]) for k in (1, 0)
+        first, second = (
+            Moments.estimate(rows[index == k], None if weights is None else weights[index == k]) for k in (0, 1)
         )
-        return self._solved((positive, negative), features, float(np.average(lengths, weights=weights)) ** 0.5 or 1.0)
+        return self._solved((first, second), features, float(np.average(lengths, weights=weights)) ** 0.5 or 1.0)
 
     def _sparse_form(self) -> Any:
         return "csr" if self.kernel == "linear" and self.rank is None else False
@@ -163,19 +164,19 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"X: labels {labels!r} were found, which no array holds as they are; give two strings or numbers"
             )
-        negative, positive = (X[label] for label in labels)
-        if negative.dimension != positive.dimension:
-            raise InputError(f"X: dimensions {negative.dimension} and {positive.dimension} were found; give equal ones")
-        self.n_features_in_ = positive.dimension
+        first, second = (X[label] for label in labels)
+        if first.dimension != second.dimension:
+            raise InputError(f"X: dimensions {first.dimension} and {second.dimension} were found; give equal ones")
+        self.n_features_in_ = second.dimension
         self.__dict__.pop("feature_names_in_", None)
-        names = positive.names or negative.names
-        positive, negative = (part.in_order(names, "X", "the other class") for part in (positive, negative))
+        names = second.names or first.names
+        first, second = (part.in_order(names, "X", "the other class") for part in (first, second))
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        counts = [part.count or 0.0 for part in (positive, negative)]
+        counts = [part.count or 0.0 for part in (first, second)]
         weights = counts if all(counts) else [1.0, 1.0]
-        squares = float(np.average([positive.unit**2, negative.unit**2], weights=weights))
-        return self._solved((positive, negative), None, squares**0.5)
+        squares = float(np.average([first.unit**2, second.unit**2], weights=weights))
+        return self._solved((first, second), None, squares**0.5)
 
     def _solved(self, moments: tuple[Moments, Moments], features: FeatureMap | None, unit: float) -> TwoClassMPM:
         uncertainty = self.uncertainty
@@ -186,9 +187,11 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             problem = two_class_mpm.two_class_mpm(*moments, uncertainty, self.tail)
             solution = problem.solve(None if self.solver == "auto" else self.solver)
-        region: Any = solution.region
+        # The second class is the positive one, as decision functions of scikit-learn have it.
+        given: Any = solution.region
+        region = HalfSpace(-given.normal, -given.offset, scale=given.scale)
         linear = features is None or isinstance(features, LinearFeatures)
-        self.score_ = LinearScore(region.normal) if linear else RegionScore(features, region)
+        self.score_: Score = LinearScore(region.normal) if linear else RegionScore(features, region)
         self.offset_ = region.level
         self.guarantee_, self.certificate_, self.objective_ = solution.guarantee, solution.residuals, solution.objective
         return self

@@ -214,9 +214,12 @@ def moment_classifier(
     slack_penalty : the factor of the sum of the slacks, the paper's 1/(nu n); None for a hard margin, which holds every
         positive point.
     uncertainty : a set of means, of covariances or of both around the negative moments; None takes them as exact.
-        A MeanEllipsoid is the paper's: its number of deviations is taken off the guarantee and changes no program. Every
-        other set of means enters the margins, the same ellipsoid as a MeanMetricEllipsoid too, so that with slacks the
-        two are different trades; without, they have one half-space and one bound.
+        A MeanEllipsoid is the paper's: its number of deviations is taken off the guarantee and changes no program. So is
+        what DelageYe and KLBall make of kappa, of which their classes state that it does not depend on the direction.
+        Every other set enters the margins by its worst mean, the same ellipsoid as a MeanMetricEllipsoid and the same
+        pairs by their membership alone too, so that with slacks the two are different trades, and a bound that adds the
+        worst mean of pairs to their worst deviation holds but may be wide; without, they have one half-space and one
+        bound, and the objective is that of the program which was solved.
     tail : what is known of the negatives besides their moments; Chebyshev (nothing) by default.
     mean_penalty : the factor of the slack of the negative mean, the paper's 1/nu^- of formulation 9; None keeps the
         mean outside by the full margin.

@@ -31,7 +31,6 @@ from convexnovelty.chance import (
     reference,
     some_member,
 )
-from convexnovelty.columns import agree
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -39,8 +38,16 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, 
 from convexnovelty.modelling import check_features
 from convexnovelty.moments import Moments
 from convexnovelty.pairs import SetPair
-from convexnovelty.regions import Guarantee, HalfSpace, Interval
-from convexnovelty.uncertainty import MomentSet, UncertaintySet, as_counterpart, attainment, worst_deviation, worst_loss
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, HalfSpace, Interval
+from convexnovelty.uncertainty import (
+    MomentSet,
+    UncertaintySet,
+    as_counterpart,
+    attainment,
+    evaluate_loss,
+    worst_deviation,
+    worst_loss,
+)
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.exact import Exact
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
@@ -75,19 +82,19 @@ def _check_moments(moments_x: Any, moments_y: Any) -> None:
             )
 
 
-def _gap(moments_x: Moments, moments_y: Moments, pair: SetPair | None = None) -> Array:
-    """The difference of the nominal means, or of means of the sets where the nominal ones are no members."""
+def _matched(moments_x: Moments, moments_y: Moments) -> tuple[Moments, Moments]:
+    """Both moments, with the columns of y in the order of x where both have names."""
     _check_moments(moments_x, moments_y)
     if moments_x.dimension != moments_y.dimension:
         raise InputError(
             f"moments_y: dimension {moments_y.dimension} was found where moments_x has {moments_x.dimension}"
         )
-    if moments_x.names != moments_y.names and moments_x.names is not None and moments_y.names is not None:
-        agree(moments_y.names, "moments_y", moments_x.names, "moments_x")
-        raise InputError(
-            f"moments_y: columns {', '.join(moments_y.names)} were found where moments_x has {', '.join(moments_x.names)}; "
-            "give both the same order"
-        )
+    return moments_x, moments_y.in_order(moments_x.names, "moments_y", "moments_x")
+
+
+def _gap(moments_x: Moments, moments_y: Moments, pair: SetPair | None = None) -> Array:
+    """The difference of the nominal means, or of means of the sets where the nominal ones are no members."""
+    moments_x, moments_y = _matched(moments_x, moments_y)
     x, y = (moments_x.mean, moments_y.mean) if pair is None else _references(pair, moments_x, moments_y)
     gap = np.asarray(x - y)
     if (np.abs(gap) <= 4 * np.finfo(float).eps * (np.abs(x) + np.abs(y))).all():
@@ -169,20 +176,60 @@ def _read(
     lower: float,
     upper: float,
     distance: float = 1.0,
-    moments: tuple[Moments, ...] = (),
+    *,
+    moments: tuple[Moments, Moments],
+    nearer: tuple[float, float] = (0.0, 0.0),
 ) -> Reading:
     """The region a'z >= b, with b between the two classes' worst cases, which meet at the optimum.
 
-    ``distance`` is a'(m_x - m_y), by which the region is divided.
+    ``distance`` is a'(m_x - m_y), by which the region is divided; ``nearer`` is by how much the worst mean of each class
+    is nearer than the nominal one whatever the covariance.
     """
     low, high = min(lower, upper), max(lower, upper)
-    b = (low + high) / 2
+    b, kappa = _with_room(pair, a, (low + high) / 2, kappa, distance, moments, nearer)
+    low, high = min(low, b), max(high, b)
     letters = {"b": b, "kappa": kappa, "kappa_star": kappa_star}
     # Decision values are measured in distances of the nominal means, whatever length the program gives to a.
     region = HalfSpace(a / distance, b / distance, scale=1.0)
     return Reading(
         region, _guarantee(pair, tail, kappa, moments), Interval(low / distance, high / distance, b / distance), letters
     )
+
+
+# A sample's points reach farther from their mean than its deviations do, and rounding grows with them.
+FARTHEST = 10.0
+
+
+def _with_room(
+    pair: SetPair,
+    a: Array,
+    b: float,
+    kappa: float,
+    distance: float,
+    moments: tuple[Moments, Moments],
+    nearer: tuple[float, float],
+) -> tuple[float, float]:
+    """The offset with room for ties and rounding before each mean, and the kappa that it grants.
+
+    The points of a class that does not vary along the normal lie where its mean is, and so on the optimal boundary, where
+    rounding would put them on either side. The boundary is taken off them by what rounding may be, at the cost of
+    so much of the other class's distance.
+    """
+    if not 0 < kappa < math.inf:
+        return b, kappa
+    means = [float(a @ part.mean) for part in moments]
+    rooms = []
+    for part in moments:
+        reach = np.abs(part.mean) + FARTHEST * np.sqrt(np.maximum(np.diag(part.covariance), 0.0))
+        rooms.append(2 * (TIE_TOLERANCE * distance + ROUNDING * (float(np.abs(a) @ reach) + abs(b))))
+    least, most = means[1] + nearer[1] + rooms[1], means[0] - nearer[0] - rooms[0]
+    placed = min(max(b, least), most)
+    if placed == b or least > most:
+        return b, kappa
+    side, sign = (0, -1.0) if placed > b else (1, 1.0)
+    # The worst loss is convex in kappa: what it is to lose of its distance at kappa = 0, kappa loses as a share at most.
+    own = sign * b - evaluate_loss((pair.x, pair.y)[side].centred(moments[side]), sign * a, 0.0)
+    return placed, max(kappa * (1 - abs(placed - b) / own), 0.0) if own > 0 else 0.0
 
 
 def _solution(objective: float, reading: Reading, how: str, iterations: int = 0, **letters: Any) -> Solution:
@@ -263,10 +310,13 @@ def two_class_mpm(
     Parameters
     ----------
     moments_x, moments_y : nominal moments of the classes, in the same p coordinates; for a kernel machine those of the
-        rows of ``features.training``, with :class:`~convexnovelty.KernelFeatures` of both samples together.
+        rows of ``features.training``, with :class:`~convexnovelty.KernelFeatures` of both samples together. Columns with
+        names are matched by them, and stand in the order of ``moments_x`` in the sets and in the solution.
     uncertainty : a set of means, of covariances or of both that serves both classes, or a pair (x, y) of sets.
-        The objective of a MeanEllipsoid is the paper's, before its number of deviations is taken off the guarantee; that
-        of every other set of means is after it. The bound is the same.
+        Where the class states that a set replaces kappa by a function of it in the nominal loss, as MeanEllipsoid,
+        DelageYe and KLBall do, the objective is the paper's, :math:`1/\kappa_*` before that function is undone for the
+        guarantee; that of every other set is :math:`1/\kappa` of the guarantee, that of the same set written by its
+        membership alone too, of which nobody knows the function. Half-space and bound are the same.
     tail : what is known of the distributions besides their moments; Chebyshev (nothing) by default.
 
     Returns
@@ -314,6 +364,7 @@ def socp(
 ) -> Formulation:
     """The least sum of the worst deviations for a given distance of the worst means; with the paper's set S + rho I."""
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
+    moments_x, moments_y = _matched(moments_x, moments_y)
     frame = _Frame(moments_x, moments_y, pair)
     relation = _Relation(pair, moments_x, moments_y)
     if relation.joint:
@@ -367,7 +418,16 @@ def socp(
         lower, upper = float(a @ moments_y.mean + reach[1]), float(a @ moments_x.mean - reach[0])
         star = _reciprocal(total)
         return _read(
-            current(), tail, a, star, now.kappa(star), lower, upper, float(a @ frame.gap), (moments_x, moments_y)
+            current(),
+            tail,
+            a,
+            star,
+            now.kappa(star),
+            lower,
+            upper,
+            float(a @ frame.gap),
+            moments=(moments_x, moments_y),
+            nearer=(values.get("e_x", 0.0), values.get("e_y", 0.0)),
         )
 
     return Formulation(
@@ -407,6 +467,7 @@ def kappa_search(
 ) -> Formulation:
     """The two robust chance constraints at a common kappa, which is a parameter of one compiled problem."""
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
+    moments_x, moments_y = _matched(moments_x, moments_y)
     frame = _Frame(moments_x, moments_y, pair)
     robust = pair.tunable().centred(moments_x, moments_y)
     kappa = cp.Parameter(nonneg=True, value=1.0, name="kappa")
@@ -450,7 +511,15 @@ def kappa_search(
         lower, upper = float(a @ means[1] + loss_y), float(a @ means[0] - loss_x)
         star = _Relation(current(), moments_x, moments_y).kappa_star(found["kappa"])
         return _read(
-            current(), tail, a, star, found["kappa"], lower, upper, float(a @ frame.gap), (moments_x, moments_y)
+            current(),
+            tail,
+            a,
+            star,
+            found["kappa"],
+            lower,
+            upper,
+            float(a @ frame.gap),
+            moments=(moments_x, moments_y),
         )
 
     return Formulation(
@@ -467,6 +536,7 @@ CERTAIN = "along some direction neither class varies and the means differ, so th
 
 
 def _certain(moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None) -> str | None:
+    moments_x, moments_y = _matched(moments_x, moments_y)
     worst = _worst_covariances(SetPair.of(uncertainty), moments_x, moments_y)
     gap = _gap(moments_x, moments_y)
     return None if worst is None or Moments(gap, worst[0] + worst[1]).null_direction(gap) is None else CERTAIN
@@ -516,6 +586,7 @@ def scalar_root(
 ) -> Solution:
     """The direction from the root of one scalar equation, for sets with a worst covariance in each class."""
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
+    moments_x, moments_y = _matched(moments_x, moments_y)
     gap = _gap(moments_x, moments_y)
     worst = _worst_covariances(pair, moments_x, moments_y)
     if worst is None:
@@ -544,6 +615,7 @@ def semi_infinite(
 ) -> Solution:
     """Cutting planes in both classes at once, which meet the sets only through their membership."""
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
+    moments_x, moments_y = _matched(moments_x, moments_y)
     frame = _Frame(moments_x, moments_y, pair)
     sides = [
         _side(given, moments, sign)
@@ -583,6 +655,7 @@ GRAM_CONDITION = 1e-9
 def _not_expanded(
     features: FeatureMap, count_x: int, moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None
 ) -> str | None:
+    moments_x, moments_y = _matched(moments_x, moments_y)
     training = np.asarray(features.training)
     for moments, rows in ((moments_x, training[:count_x]), (moments_y, training[count_x:])):
         if moments.dimension != features.dimension or not np.allclose(
@@ -641,8 +714,8 @@ def kernel_socp(
     ``features`` hold the points of class x in their first ``count_x`` rows and those of class y after them.
     """
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
+    moments_x, moments_y = _matched(moments_x, moments_y)
     check_features(features)
-    _check_moments(moments_x, moments_y)
     count_x = integer(count_x, "count_x", 1)
     if count_x >= features.n:
         raise InputError(f"count_x: {count_x} was found of {features.n} points in all; leave one for class y")
@@ -672,7 +745,7 @@ def kernel_socp(
         star = _reciprocal(float(deviations.sum()))
         kappa = _Relation(pair, moments_x, moments_y).kappa(star)
         lower, upper = float(a @ moments_y.mean + share[1]), float(a @ moments_x.mean - share[0])
-        return _read(pair, tail, a, star, kappa, lower, upper)
+        return _read(pair, tail, a, star, kappa, lower, upper, moments=(moments_x, moments_y))
 
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum(u)), [*constraints, unit * (means[0] - means[1]) @ y == 1]),
@@ -751,6 +824,7 @@ def attained(
     tail: tails.Tail | None = None,
 ) -> list[Claim]:
     """In each class a distribution with the worst moments is misclassified exactly as often as the bound says."""
+    moments_x, moments_y = _matched(moments_x, moments_y)
     region, guarantee = solution.region, solution.guarantee
     if not isinstance(tails.as_tail(tail), tails.Chebyshev) or not isinstance(region, HalfSpace) or guarantee is None:
         return []

@@ -253,31 +253,43 @@ def _merged(rank: int | None, left: Moments | None, right: Moments | None) -> Mo
 
 def _by_class(columns: Columns, ddof: Any, index: int, raw: Any) -> dict[Any, Moments]:
     block = Block.of(index, raw, columns)
-    for i, label in enumerate(block.classes.tolist()):
+    labels = _labels(block.classes)
+    for i, label in enumerate(labels):
         # NaN differs from itself, None does not, and NA is neither equal nor unequal to anything.
         if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
             raise InputError(
                 f"block {index}: {label} was found in row {i} of column {columns.classes!r}; give every row a class, or leave "
                 "such rows out"
             )
-    found = {}
-    for label in _in_order(set(block.classes.tolist()), columns.classes):
-        found[label] = Moments.estimate(block.points[block.classes == label], ddof=ddof)
-    return found
+    places: dict[Any, list[int]] = {label: [] for label in _in_order(labels, columns.classes)}
+    for i, label in enumerate(labels):
+        places[label].append(i)
+    return {label: Moments.estimate(block.points[rows], ddof=ddof) for label, rows in places.items()}
 
 
-def _in_order(labels: set[Any], column: str | None) -> list[Any]:
+def _labels(classes: Any) -> list[Any]:
+    """The class of each row as Python has it; of times that Python does not hold, NumPy's own, which knows nanoseconds."""
+    labels: list[Any] = classes.tolist()
+    times = classes.dtype.kind in "mM" and any(isinstance(label, int) for label in labels)
+    return list(classes) if times else labels
+
+
+def _in_order(labels: Sequence[Any], column: str | None) -> list[Any]:
+    """The different labels, sorted. Raises InputError for labels that are not of one type; True equals 1, and is another class."""
     try:
-        return sorted(labels)
+        found = sorted(set(labels))
+        if len({isinstance(label, (bool, np.bool_)) for label in labels}) > 1:
+            raise TypeError("truth values and others")
     except TypeError as error:
         kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
         raise InputError(f"classes: column {column!r} has labels of types {kinds}; give labels of one type") from error
+    return found
 
 
 def _union(column: str, left: dict[Any, Moments], right: dict[Any, Moments]) -> dict[Any, Moments]:
     return {
         label: left[label] + right[label] if label in left and label in right else (left.get(label) or right[label])
-        for label in _in_order({*left, *right}, column)
+        for label in _in_order([*left, *right], column)
     }
 
 

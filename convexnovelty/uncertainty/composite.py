@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import Tunable, UncertaintySet, _Tuner
 from convexnovelty.validation import number
 
-__all__ = ["Composite"]
+__all__ = ["Composite", "distinct"]
 
 ENROLS_NOTHING = "the base of sets that are made of sets"
 
@@ -16,8 +18,10 @@ ENROLS_NOTHING = "the base of sets that are made of sets"
 class Composite(UncertaintySet):
     """A set whose attributes named in ``part_names`` are sets.
 
-    A number of a part is known by its own name where that is unambiguous (``radius``), and always by the part's name
-    before it (``means_radius``). A composite is conservative as soon as one of its parts is.
+    A number of a part is known by its own name where that is unambiguous (``radius``), else by the part's name before it
+    (``means_radius``), which :meth:`replaced` takes for every number that has it to itself. :meth:`numbers` shows each
+    number of the whole tree under one name that no other number has, and that name is the one which changes it. A
+    composite is conservative as soon as one of its parts is.
     """
 
     part_names: ClassVar[tuple[str, ...]] = ()
@@ -83,36 +87,36 @@ class Composite(UncertaintySet):
 
     def _routes(self) -> dict[str, tuple[str, str]]:
         """For each name of a number, the part that has it and its name there; no part for a number of its own."""
-        full = {f"{part}_{name}": (part, name) for part, owner in self.parts().items() for name in owner.numbers()}
-        inner = [name for _, name in full.values()]
-        own = {name: ("", name) for name in super().numbers()}
-        short = {
-            (name if inner.count(name) == 1 and name not in own else long): (part, name)
-            for long, (part, name) in full.items()
-        }
-        return {**own, **short}
+        return distinct({"": super().numbers()} | {part: owner.numbers() for part, owner in self.parts().items()})
 
     def numbers(self) -> dict[str, float]:
         """Its own numbers and those of all parts."""
-        parts, own = self.parts(), super().numbers()
-        return {
-            name: parts[part].numbers()[inner] if part else own[inner] for name, (part, inner) in self._routes().items()
-        }
+        known = {"": super().numbers()} | {part: owner.numbers() for part, owner in self.parts().items()}
+        return {name: known[part][inner] for name, (part, inner) in distinct(known).items()}
 
     def _route(self, name: str) -> tuple[str, str]:
         routes = self._routes()
-        for known, (part, inner) in routes.items():
-            if name in (known, f"{part}_{inner}"):
-                return part, inner
-        raise InputError(f"{self!r}: there is no number {name!r}; known are {', '.join(routes) or 'none'}")
+        longer = {f"{part}_{inner}": (part, inner) for part, inner in routes.values() if part}
+        # A name that is shown stands for the number that it is shown for, whichever other could be written so.
+        found = routes.get(name) or longer.get(name)
+        if found is None:
+            raise InputError(f"{self!r}: there is no number {name!r}; known are {', '.join(routes) or 'none'}")
+        return found
 
     def replaced(self, **changes: Any) -> Any:
         """A copy with other numbers, here or in the parts."""
-        made = self
+        new: dict[str, Any] = {}
+        inside: dict[str, dict[str, Any]] = {}
+        # All names are those of the set as it is: a part whose number changes may have numbers of other names then.
         for name, value in changes.items():
             part, inner = self._route(name)
-            new = {part: made.parts()[part].replaced(**{inner: value})} if part else {inner: number(value, name)}
-            made = made._copy(**new, _tuner=None)
+            if part:
+                inside.setdefault(part, {})[inner] = value
+            else:
+                new[inner] = number(value, name)
+        parts = self.parts()
+        new |= {part: parts[part].replaced(**within) for part, within in inside.items()}
+        made = self._copy(**new, _tuner=None)
         made.validate()
         return made
 
@@ -138,3 +142,26 @@ class Composite(UncertaintySet):
             self.parts()[part].retune(inner, value)
         else:
             super()._assign(name, value)
+
+
+def distinct(numbers: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, str]]:
+    """A name of its own for each number: from the numbers' names by the part that has them to (part, name there) by new name.
+
+    A number of no part, ``""``, keeps its name; that of a part does where no other number has it, and else takes the
+    part's name before it. Where sums are nested, such a longer name may be what a number is called further inside: that
+    one then takes its part's name as well.
+    """
+    known = [(part, name) for part, names in numbers.items() for name in names]
+    count = Counter(name for _, name in known)
+
+    def rank(number: tuple[str, str]) -> int:
+        part, name = number
+        return 0 if not part else 1 if count[name] > 1 else 2
+
+    shown: dict[tuple[str, str], str] = {}
+    for part, name in sorted(known, key=rank):
+        new = f"{part}_{name}" if rank((part, name)) == 1 else name
+        while new in shown.values():
+            new = f"{part}_{new}"
+        shown[part, name] = new
+    return {shown[number]: number for number in known}

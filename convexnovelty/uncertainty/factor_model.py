@@ -13,6 +13,8 @@ from convexnovelty.validation import Array, integer, nonnegative
 
 __all__ = ["FactorModel"]
 
+ROUNDING = 1e-14  # the share of a variance that is left of one which factors explain wholly
+
 
 class FactorModel(CovarianceSet):
     r"""Covariances :math:`V'V + \mathrm{diag}(d)` with uncertain loadings and specific variances.
@@ -75,14 +77,22 @@ class FactorModel(CovarianceSet):
         """A Gram matrix of moved loadings, and specific variances within their bounds."""
         V, p = self.loadings, self.dimension
         k = V.shape[0]
+        # Loadings and variances that cannot move are no variables: bounds of zero would leave the set no inside.
+        free = np.flatnonzero(self.specific > ROUNDING * self._deviations**2)
+        nominal, bounds = V.T @ V, []
+        if free.size:
+            d = cp.Variable(free.size, nonneg=True)
+            bounds.append(d <= (1.0 + self.growth) * self.specific[free])
+            nominal = nominal + cp.diag(np.eye(p)[:, free] @ d)
+        if self.radius == 0:
+            return [*bounds, S == nominal]
         whole = cp.Variable((k + p, k + p), PSD=True)
         W, Z = whole[:k, k:], whole[k:, k:]
-        d = cp.Variable(p, nonneg=True)
         return [
+            *bounds,
             whole[:k, :k] == np.eye(k),
             cp.diag(Z) <= (self.radius * self._deviations) ** 2,
-            d <= (1.0 + self.growth) * self.specific,
-            S == V.T @ V + V.T @ W + W.T @ V + Z + cp.diag(d),
+            S == nominal + V.T @ W + W.T @ V + Z,
         ]
 
     def worst_deviation(self, a: cp.Expression) -> cp.Expression:

@@ -20,11 +20,13 @@ from convexnovelty.cones import svec
 from convexnovelty.conic import ConicProgram
 from convexnovelty.direct import attempts, minimum
 from convexnovelty.errors import SolverError
+from convexnovelty.membership import Membership
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty.base import MeanSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.derived import membership_of
-from convexnovelty.uncertainty.product import as_moment_set
+from convexnovelty.uncertainty.exact_covariance import ExactCovariance
+from convexnovelty.uncertainty.product import Product
 from convexnovelty.uncertainty.tools import listed
 from convexnovelty.validation import Array
 
@@ -100,8 +102,7 @@ def _flat(blocks: Any) -> Array:
 def _minkowski(part: Any, blocks: list[Array]) -> float:
     """The functional of the part around its centre; means are measured beside the covariance they came with."""
     if isinstance(part, MeanSet):
-        center, member = part.center, blocks[0]
-        held = membership_of(as_moment_set(part).centred(Moments(center, blocks[1])) if part.uses_covariance else part)
+        center, member, held = part.center, blocks[0], _held(part, blocks)
     else:
         center = _flat(_blocks(part.center))
         member, held = _flat(blocks), membership_of(part)
@@ -113,6 +114,14 @@ def _minkowski(part: Any, blocks: list[Array]) -> float:
     if found is None:
         raise SolverError(f"{part!r}: the multiple that holds a member could not be found", "inaccurate")
     return found
+
+
+def _held(part: Any, blocks: list[Array]) -> Membership:
+    """The members of a set; of means that see the covariance, those beside the covariance of the blocks."""
+    if not (isinstance(part, MeanSet) and part.uses_covariance):
+        return membership_of(part)
+    beside = ExactCovariance().centred(Moments(part.center, blocks[1]))
+    return membership_of(Product(part, beside)._copy(_moments=part._moments))
 
 
 def _least(size: Any, constraints: list[Any]) -> float | None:
@@ -147,12 +156,15 @@ def _by_program(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> 
 
 def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float) -> float:
     flat = _flat(blocks)
-    moved = float(np.abs(flat - _flat(_blocks(uncertainty.center))).max())
+    origin = _flat(_blocks(uncertainty.center))  # of means the mean alone, beside which the covariance stays
+    moved = float(np.abs(flat[: origin.size] - origin).max())
+    if moved == 0 and uncertainty.nominal_at_zero:
+        return 0.0
     present = float(uncertainty.numbers()[name]) or moved or 1.0
     low, high = 0.0, present
 
     def holds(size: float) -> bool:
-        held = membership_of(uncertainty.replaced(**{name: size}))
+        held = _held(uncertainty.replaced(**{name: size}), blocks)
         # Distances are in units of the set, beside which those of the data vanish once the set is large.
         return held.distance(flat) * float(held.widths.max()) < 1e-6 * moved
 

@@ -122,6 +122,12 @@ def _beside(exact: Any, other: Any) -> Any:
     return exact if other._moments is None else exact.centred(other._moments)
 
 
+def _where(made: Product, part: Any) -> Product:
+    """The product around the moments of the part that it was made of, if that is centred already."""
+    centred: Product = made._copy(_moments=part._moments)
+    return centred
+
+
 def as_moment_set(uncertainty: UncertaintySet | None) -> MomentSet:
     """Any set of moments as a set of pairs; None stands for no uncertainty.
 
@@ -132,9 +138,9 @@ def as_moment_set(uncertainty: UncertaintySet | None) -> MomentSet:
     if isinstance(uncertainty, MomentSet):
         return uncertainty
     if isinstance(uncertainty, CovarianceSet):
-        return Product(_beside(ExactMean(), uncertainty), uncertainty)
+        return _where(Product(_beside(ExactMean(), uncertainty), uncertainty), uncertainty)
     if isinstance(uncertainty, MeanSet):
-        return Product(uncertainty, _beside(ExactCovariance(), uncertainty))
+        return _where(Product(uncertainty, _beside(ExactCovariance(), uncertainty)), uncertainty)
     raise InputError(
         f"uncertainty: {uncertainty!r} was found; give a set of means, of covariances or of both "
         "(MeanSet, CovarianceSet, MomentSet), since this method knows moments and no single points"

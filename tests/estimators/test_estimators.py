@@ -84,6 +84,34 @@ def test_mahalanobis_and_two_class_agree_with_the_factories(X, novel, rng):
     np.testing.assert_allclose(machine.decision_function(novel), pair.region.decision_values(novel), atol=1e-5)
 
 
+@pytest.mark.parametrize("labels", [("a", "b"), ("b", "a"), (True, False)])
+@pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
+def test_a_pair_of_sets_goes_with_the_sorted_classes(X, rng, labels, solver):
+    """The bound that each class has by the closed form, with the set of its place in classes_."""
+    ball, nu = 0.5, 0.3
+    other, classes = 1.5 * rng.standard_normal((50, 3)) + X.mean(axis=0) + 3, sorted(labels)
+    samples = dict(zip(labels, (X, other), strict=True))
+    machine = estimators.TwoClassMPM(
+        uncertainty=(FrobeniusBall(ball), MeanEllipsoid(nu) * FrobeniusBall(ball / 2)), solver=solver
+    )
+    by_points = machine.fit(np.vstack([X, other]), np.repeat(labels, [len(X), len(other)]))
+    fits = [by_points]
+    if labels[0] is not True:
+        moments = {label: cn.Moments.estimate(points) for label, points in samples.items()}
+        fits.append(estimators.TwoClassMPM(**machine.get_params()).fit(moments))
+    for fitted in fits:
+        assert fitted.classes_.tolist() == classes
+        zero = float(fitted.decision_function(np.zeros((1, 3)))[0])
+        normal = fitted.decision_function(np.eye(3)) - zero
+        for label, sign, rho, deviations in ((classes[0], -1, ball, 0.0), (classes[1], 1, ball / 2, nu)):
+            points = samples[label]
+            variance = normal @ (np.cov(points.T, bias=True) + rho * np.eye(3)) @ normal
+            kappa = sign * (normal @ points.mean(axis=0) + zero) / np.sqrt(variance) - deviations
+            assert 1 / (1 + kappa**2) == pytest.approx(fitted.guarantee_.bound, rel=1e-5)
+        shown = str(fitted.guarantee_)
+        assert shown.index("radius=0.5") < shown.index("MeanEllipsoid(radius=0.3)")
+
+
 @pytest.mark.parametrize(
     ("kernel", "uncertainty"),
     [

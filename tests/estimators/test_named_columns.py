@@ -11,7 +11,9 @@ import convexnovelty as cn
 from convexnovelty import estimators, persistence, streams
 from convexnovelty.columns import names_of
 from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.methods import two_class_mpm
 from convexnovelty.novelty_scores import held_out_scores
+from convexnovelty.uncertainty import Box, CovarianceHull, FrobeniusBall, MeanWithin
 
 pd = pytest.importorskip("pandas")
 NAMES, TURNED = ["a", "b", "c"], ["c", "a", "b"]
@@ -155,8 +157,6 @@ def test_moments_with_names_are_used_by_them(tmp_path):
         expected = estimators.MomentClassifier(factors=factors, negative_moments=moments).fit(X)
         assert machine.guarantee_.bound == pytest.approx(expected.guarantee_.bound, rel=1e-9)
         np.testing.assert_allclose(machine.decision_function(X), expected.decision_function(X), rtol=1e-6)
-    with pytest.raises(InputError, match="moments_y: columns c, a, b were found where moments_x has a, b, c"):
-        cn.two_class_mpm(cn.Moments.estimate(X), turned)
     with pytest.raises(InputError, match=r"moments_y: .* it lacks 'b'; has in addition 'd'"):
         cn.two_class_mpm(cn.Moments.estimate(X), cn.Moments.estimate(table.rename(columns={"b": "d"})))
     two = estimators.TwoClassMPM().fit({0: moments, 1: cn.Moments.estimate(X[TURNED])})
@@ -258,3 +258,26 @@ def test_columns_that_are_numbered_are_taken_as_they_stand_in_order_and_refused_
     with pytest.raises(InputError, match=r"its columns are numbered 2, 0, 1, and .* sort them"):
         USES[use](table[[2, 0, 1]])
     USES[use](table[[2, 0, 1]].to_numpy())
+
+
+@pytest.mark.parametrize(
+    "uncertainty",
+    [None, FrobeniusBall(0.2), (FrobeniusBall(0.2), MeanWithin(Box([0.1, 0.2, 0.3]))), CovarianceHull([np.eye(3)])],
+    ids=repr,
+)
+@pytest.mark.parametrize("node", ["socp", "kappa_search", "scalar_root", "semi_infinite", "two_class_mpm"])
+def test_moments_of_two_classes_are_matched_by_the_names_of_their_columns(node, uncertainty):
+    """The truth is the second class's moments with the columns of the first, turned by the frame itself."""
+    rng = np.random.default_rng(4)
+    other = pd.DataFrame(rng.normal(size=(20, 3)) @ np.diag([1.0, 2.0, 0.5]) + [4.0, 1.0, -3.0], columns=NAMES)
+    x, y, turned = (cn.Moments.estimate(table) for table in (frame(), other, other[TURNED]))
+    if two_class_mpm.METHOD.nodes.get(node) is not None:
+        refusal = two_class_mpm.METHOD.nodes[node].refusal({"moments_x": x, "moments_y": y, "uncertainty": uncertainty})
+        if refusal is not None:
+            pytest.skip(refusal)
+    made = [getattr(two_class_mpm, node)(x, given, uncertainty) for given in (y, turned)]
+    right, found = (one.solve() if isinstance(one, cn.Formulation) else one for one in made)
+    assert found.objective == pytest.approx(right.objective, rel=1e-7)
+    # A solver knows a direction to the root of its accuracy; another order of columns is another world.
+    np.testing.assert_allclose(found.region.normal, right.region.normal, atol=1e-5 * np.abs(right.region.normal).max())
+    assert found.guarantee.bound == pytest.approx(right.guarantee.bound, rel=1e-7)

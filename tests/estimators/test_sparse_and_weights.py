@@ -110,3 +110,31 @@ def test_no_other_estimator_takes_weights() -> None:
 
     taking = {name for name in estimators.__all__ if has_fit_parameter(getattr(estimators, name)(), "sample_weight")}
     assert taking == {type(estimator).__name__ for estimator in WEIGHTED}
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *(kind(0.2, kernel=kernel) for kind in (OneClassSVM, SoftBall) for kernel in ("linear", "gaussian", "poly")),
+        OneClassSVM(0.2, kernel="laplacian"),
+        SingleClassMPM(0.3, kernel="linear"),
+        SingleClassMPM(0.3),
+        TwoClassMPM(),
+        TwoClassMPM(kernel="gaussian"),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_weights_count_by_their_shares_whatever_their_size(estimator: Any, sparse: bool) -> None:
+    """A power of two changes no share: not a bit of the model may follow it, where sums of the weights overflow either."""
+    if sparse and not estimator.__sklearn_tags__().input_tags.sparse:
+        pytest.skip("it takes dense points")
+    points = X if sparse else X.toarray()
+    weights = np.random.default_rng(5).integers(1, 4, 150).astype(float)
+    expected = estimator.fit(points, Y, sample_weight=weights)
+    values, said = expected.decision_function(points), str(expected.guarantee_)
+    for exponent in (1018, 600, -900):
+        fitted = estimator.fit(points, Y, sample_weight=np.ldexp(weights, exponent))
+        np.testing.assert_array_equal(fitted.decision_function(points), values)
+        assert str(fitted.guarantee_) == said

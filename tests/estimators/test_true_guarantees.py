@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import convexnovelty as cn
 from convexnovelty import persistence
 from convexnovelty.errors import InputError
-from convexnovelty.estimators import MomentClassifier
+from convexnovelty.estimators import MomentClassifier, TwoClassMPM
 from convexnovelty.factor_model import factor_model
 
 
@@ -148,3 +148,30 @@ def test_the_moment_classifier_without_a_program_bounds_by_the_tail_that_was_giv
     assert fast.guarantee_.bound == pytest.approx(program.guarantee_.bound, rel=1e-5)
     assert fast.guarantee_.claim == program.guarantee_.claim
     assert fast.guarantee_.bound < plain.guarantee_.bound / 2
+
+
+def _flat_classes(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Samples of two classes of which one has one point, one distinct point or a constant column."""
+    rng = np.random.default_rng(seed)
+    columns = int(rng.integers(1, 4))
+    flat, other = rng.normal(size=(int(rng.integers(1, 12)), columns)), rng.normal(size=(9, columns)) + 2
+    if seed % 2:
+        flat = np.repeat(flat[:1], 12, axis=0)
+    else:
+        flat = np.column_stack([flat, np.full(len(flat), 0.1)])
+        other = np.column_stack([other, rng.normal(size=len(other))])
+    unit = 10.0 ** rng.integers(-8, 9)
+    return (flat + 10.0 ** rng.integers(0, 5)) * unit, (other + 10.0 ** rng.integers(0, 5)) * unit
+
+
+@pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
+@pytest.mark.parametrize("first", [True, False])
+def test_no_more_of_a_flat_class_is_misclassified_than_is_guaranteed(first, solver):
+    """Without variance along the normal a class lies on the optimal boundary, where rounding would decide."""
+    for seed in range(60 if solver == "auto" else 12):
+        samples = _flat_classes(seed)[:: 1 if first else -1]
+        labels = np.repeat([0, 1], [len(samples[0]), len(samples[1])])
+        machine = TwoClassMPM(ridge=0, solver=solver).fit(np.vstack(samples), labels)
+        for k, points in enumerate(samples):
+            missed = float(np.mean(machine.predict(points) != k))
+            assert missed <= machine.guarantee_.bound, (seed, k, missed, machine.guarantee_)

@@ -530,3 +530,66 @@ def test_a_search_says_where_it_ends():
     x, y = cn.Moments([0.0, 0.0], np.eye(2)), cn.Moments([1e9, 0.0], np.eye(2))
     with pytest.raises(UnboundedError, match=r"kappa: it is larger than 1e\+08, the end of the search, or along"):
         module.kappa_search(x, y).solve()
+
+
+@pytest.mark.parametrize("flat_first", [True, False])
+@pytest.mark.parametrize(
+    ("around", "loss"),
+    [
+        (None, lambda kappa: kappa),
+        (sets.MeanEllipsoid(0.2), lambda kappa: kappa + 0.2),
+        (sets.MeanWithin(sets.NormBall(2, 0.4)), lambda kappa: kappa + 0.4),
+        (sets.GelbrichBall(0.3), lambda kappa: kappa + 0.3 * math.hypot(1, kappa)),
+    ],
+    ids=repr,
+)
+def test_room_before_a_class_that_does_not_vary_is_taken_off_the_bound(around, loss, flat_first):
+    """One class is at 0 for certain, the other has mean 3 and variance 1 on a line: the boundary lies just beside 0."""
+    classes, given = (cn.Moments([0.0], [[0.0]]), cn.Moments([3.0], [[1.0]])), (None, around)
+    if not flat_first:
+        classes, given = classes[::-1], given[::-1]
+    solution = cn.two_class_mpm(*classes, given).solve()
+    region, kappa = solution.region, float(solution.values["kappa"])
+    at = region.offset / region.normal[0]
+    assert 0 < at < 1e-5
+    assert bool(region.contains([[0.0]])[0]) == flat_first
+    assert loss(kappa) <= 3 - at + 1e-9  # a solver's accuracy, of a room of 6e-7
+    assert loss(kappa) == pytest.approx(3, abs=1e-5)
+    assert solution.guarantee.bound == pytest.approx(1 / (1 + kappa**2), rel=1e-12)
+
+
+class SecondMoments(sets.MomentSet):
+    """The pairs of DelageYe by membership alone."""
+
+    def membership(self, m, S):
+        d = cp.reshape(m - self.center_mean, (m.size, 1), order="F")
+        return [
+            cp.bmat([[self.center_covariance, d], [d.T, np.array([[0.1]])]]) >> 0,
+            cp.bmat([[1.3 * self.center_covariance - S, d], [d.T, np.eye(1)]]) >> 0,
+        ]
+
+
+def test_a_joint_set_by_its_class_and_by_its_membership_has_one_half_space_and_one_bound():
+    """In a plane of deviations one and two; the objectives are reciprocals of kappa before and after what the set adds."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(20, 2)) + 3
+    x, y = cn.Moments.estimate(points), cn.Moments([0.0, 0.0], [[1.0, 0.3], [0.3, 0.6]])
+    stated, derived = (cn.two_class_mpm(x, y, given).solve() for given in (sets.DelageYe(0.1, 1.3), SecondMoments()))
+    # The formula of the docstring of DelageYe, in units of the worst deviation.
+    kappa = float(stated.values["kappa"])
+    grown = (
+        (math.sqrt(0.1) + kappa * math.sqrt(1.2)) if 0.1 <= 1.3 / (1 + kappa**2) else math.sqrt(1.3 * (1 + kappa**2))
+    )
+    assert 1 / stated.objective == pytest.approx(grown / math.sqrt(1.3), rel=1e-6)
+    assert 1 / derived.objective == pytest.approx(kappa, rel=1e-5)
+    assert derived.guarantee.bound == pytest.approx(stated.guarantee.bound, rel=1e-5)
+    np.testing.assert_allclose(derived.region.normal, stated.region.normal, atol=1e-4)
+    hard = [
+        cn.moment_classifier(points, y, None, given).solve() for given in (sets.DelageYe(0.1, 1.3), SecondMoments())
+    ]
+    assert hard[1].guarantee.bound == pytest.approx(hard[0].guarantee.bound, rel=1e-5)
+    for given in (sets.DelageYe(0.1, 1.3), SecondMoments()):
+        soft = cn.moment_classifier(points, y, 1.0, given).solve()
+        normal, kappa = soft.region.normal, math.sqrt(1 / soft.guarantee.bound - 1)
+        worst = sets.evaluate_loss(sets.DelageYe(0.1, 1.3).centred(y), normal, kappa)
+        assert worst <= soft.region.offset + 1e-6

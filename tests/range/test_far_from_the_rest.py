@@ -19,6 +19,8 @@ from convexnovelty import estimators
 from convexnovelty import uncertainty as sets
 from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.attempts import DOUBTFUL
+from convexnovelty.errors import SolverError
+from convexnovelty.methods import mahalanobis_svm
 
 NU = 0.1
 A = np.array([1.0, -2.0, 0.5])
@@ -274,3 +276,38 @@ def test_power_cones_see_no_units(name, unit):
         for u in (1.0, unit)
     )
     assert there == pytest.approx(here, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [5, 6, 10])
+@pytest.mark.parametrize("hull", [False, True])
+def test_a_program_whose_value_is_no_longer_known_to_six_digits_is_made_anew(seed, hull):
+    """A radius ten million times that of the program that was made; the truth is pair steps in the one metric."""
+    features = cn.LinearFeatures(np.random.default_rng(seed).normal(size=(15, 2)) + 4)
+    recipe = sets.SpectralBall(0.1)
+    problem = cn.mahalanobis_svm(features, 0.4, recipe | sets.WishartBall(0.1) if hull else recipe)
+    name = "first_radius" if hull else "radius"
+    found = problem.set(**{name: 1e6}).solve()
+    truth = mahalanobis_svm.block_dual(features, 0.4, sets.SpectralBall(1e6))
+    assert found.objective == pytest.approx(-truth.objective, rel=1e-6)
+    assert problem.parameters[name] == 1e6
+
+
+def test_a_program_made_anew_counts_where_it_is_known_better_only(monkeypatch):
+    """The program at hand, its numbers and its letters stay where the one made anew fails or is known to fewer digits."""
+    features = cn.LinearFeatures(np.random.default_rng(5).normal(size=(15, 2)) + 4)
+    problem = cn.mahalanobis_svm(features, 0.4, sets.SpectralBall(0.1)).set(radius=1e6)
+    solved, made = type(problem)._solved, []
+
+    def refused(self, solver, options, tried=()):
+        made.append(self.problem)
+        if tried:
+            raise SolverError("the program made anew fails")
+        return solved(self, solver, options, tried)
+
+    monkeypatch.setattr(type(problem), "_solved", refused)
+    before = problem.problem
+    found = problem.solve()
+    assert len(made) == 2 and made[1] is not before
+    assert problem.problem is before
+    assert problem.parameters["radius"] == 1e6
+    np.testing.assert_allclose(problem.variables["w"].value, found.values["w"])

@@ -278,6 +278,8 @@ CLASSES = {
     "NaN": ([1.0, np.nan, 2.0], "block 0: nan was found in row 1 of column 'k'"),
     "NA": (pd.array(["u", pd.NA, "v"], dtype="string"), "block 0: (<NA>|None|nan) was found in row 1 of column 'k'"),
     "two types": (["u", 2, "v"], "classes: column 'k' has labels of types int, str; give labels of one type"),
+    "two types that are equal": ([1, True, 0], "classes: column 'k' has labels of types bool, int; give labels of one"),
+    "no labels": ([[1], [2], [1]], "classes: column 'k' has labels of types list; give labels of one type"),
 }
 
 
@@ -286,7 +288,7 @@ CLASSES = {
 def test_rows_without_a_class_are_refused_by_name(case: str, parquet: bool, tmp_path: Path) -> None:
     labels, message = CLASSES[case]
     table: Any = pd.DataFrame({"a": [1.0, 2.0, 3.0], "k": labels})
-    if parquet and case != "two types":  # which Parquet cannot hold
+    if parquet and case not in ("two types", "two types that are equal", "no labels"):  # which Parquet cannot hold
         table.to_parquet(tmp_path / "k.parquet")
         table = tmp_path / "k.parquet"
     with pytest.raises(InputError, match=message):
@@ -297,6 +299,27 @@ def test_classes_of_two_types_in_two_blocks_are_refused_by_name() -> None:
     blocks = [pd.DataFrame({"a": [1.0, 2.0], "k": labels}) for labels in ([1, 2], ["u", "v"])]
     with pytest.raises(InputError, match="classes: column 'k' has labels of types int, str"):
         streams.moments_by_class(blocks, "k")
+    blocks = [pd.DataFrame({"a": [1.0, 2.0], "k": labels}) for labels in ([0, 1], [False, True])]
+    with pytest.raises(InputError, match="classes: column 'k' has labels of types bool, int"):
+        streams.moments_by_class(blocks, "k")
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "s"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "Parquet"])
+def test_classes_may_be_times_of_any_unit(kind: str, unit: str, tmp_path: Path) -> None:
+    times = np.array([1500, 1501, 1500, 1501, 1501], dtype=f"datetime64[{unit}]")
+    points = np.arange(10.0).reshape(5, 2) ** 2
+    table: Any = pd.DataFrame(points, columns=["a", "b"]).assign(k=times)
+    if kind == "polars":
+        table = pl.from_pandas(table)
+    if kind == "Parquet":
+        table.to_parquet(tmp_path / "k.parquet")
+        table = tmp_path / "k.parquet"
+    found = streams.moments_by_class(table, "k", rows=2)
+    assert [np.datetime64(label, unit) for label in found] == list(times[:2])
+    for moments, rows in zip(found.values(), ([0, 2], [1, 3, 4]), strict=True):
+        assert moments.count == len(rows)
+        np.testing.assert_allclose(moments.mean, points[rows].mean(axis=0), rtol=1e-14)
 
 
 def test_files_that_are_no_matrix_or_name_a_column_twice_are_refused_by_name(tmp_path: Path) -> None:

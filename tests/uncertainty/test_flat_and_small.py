@@ -9,7 +9,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+import convexnovelty as cn
 from convexnovelty import Moments
+from convexnovelty import uncertainty as sets
 from convexnovelty.uncertainty import (
     BlockNormBall,
     Box,
@@ -105,3 +107,32 @@ def test_a_set_around_zero_is_measured_in_its_own_unit(r):
     # On the circle at the bound: v = (1, 1) / 4 + t (-1, 1) with |v| = 1.
     across = np.sqrt((1.0 - 0.125) / 2)
     assert evaluate_support(half, w) / r == pytest.approx(1.75 + across, rel=1e-8)
+
+
+@pytest.mark.parametrize("factors", [1, 2, 3])
+@pytest.mark.parametrize("growth", [0.0, 0.4])
+def test_loadings_that_cannot_move_leave_the_specific_variances_alone(factors, growth):
+    """A radius of zero in an intersection, whose counterpart is derived; by the eigenvalues of the covariance."""
+    points = np.random.default_rng(3).normal(size=(20, 3)) @ np.array(
+        [[2.0, 0.3, 0.1], [0.0, 1.0, 0.2], [0.1, 0.0, 0.7]]
+    )
+    moments, a = cn.Moments.estimate(points + 4.0), np.array([1.0, -0.7, 0.4])
+    values, vectors = np.linalg.eigh(moments.covariance)
+    common = (vectors[:, -factors:] * values[-factors:]) @ vectors[:, -factors:].T
+    worst = a @ common @ a + (1 + growth) * np.maximum(np.diag(moments.covariance - common), 0.0) @ a**2
+    recipe = sets.FactorModel(factors, 0.0, growth) & sets.SpectralBall(1e3)
+    for centred in (recipe.centred(moments), sets.FactorModel(factors, 0.0, growth).centred(moments)):
+        for route in ("best", "derived"):
+            found = sets.evaluate_deviation(centred, a, route)
+            assert found == pytest.approx(np.sqrt(worst), rel=1e-7), (centred, route)
+
+
+def test_a_radius_of_zero_of_a_factor_model_is_right_by_set_and_anew():
+    """In one dimension one factor explains the variance wholly, so that the set is the nominal one."""
+    for seed in (4, 8, 11):
+        features = cn.LinearFeatures(np.random.default_rng(seed).normal(size=(12, 1)) + 5)
+        truth = cn.mahalanobis_svm(features, 0.6).solve().objective
+        problem = cn.mahalanobis_svm(features, 0.6, sets.DiagonalBall(1, 0.05) & sets.FactorModel(1, 0.2, 0.4))
+        assert problem.set(second_radius=0.0).solve().objective == pytest.approx(truth, rel=1e-7)
+        anew = cn.mahalanobis_svm(features, 0.6, sets.DiagonalBall(1, 0.05) & sets.FactorModel(1, 0.0, 0.4))
+        assert anew.solve().objective == pytest.approx(truth, rel=1e-7)

@@ -382,3 +382,44 @@ def test_a_radius_of_zero_is_the_same_by_set_and_anew(power):
     assert problem.set(radius=0.1).solve().objective == pytest.approx(before, rel=1e-7)
     assert problem.path(radius=[0.1, 0.0])[1].objective == pytest.approx(exact, rel=1e-7)
     assert problem.solve().objective == pytest.approx(before, rel=1e-7)
+
+
+class BesideCovariance(sets.MeanSet):
+    """A mean ellipsoid by membership: of the covariance beside the mean, and a share of the nominal one."""
+
+    def __init__(self, radius=1.0, share=0.0):
+        super().__init__(radius)
+        self.share = share
+
+    def membership(self, m, S):
+        d = cp.reshape(m - self.center, (m.size, 1), order="F")
+        return [cp.bmat([[S + self.share * self.covariance, d], [d.T, np.array([[self.radius**2]])]]) >> 0]
+
+
+MOMENTS = cn.Moments([1.0, 2.0], [[1.0, 0.2], [0.2, 1.0]])
+
+
+@pytest.mark.parametrize("route", ["best", "derived"])
+def test_a_centred_part_alone_has_a_worst_loss(route):
+    """Means that see the covariance, and covariances, without their partner in a product; by the closed forms."""
+    a, kappa = np.array([1.0, -2.0]), 2.0
+    variance, nominal = a @ MOMENTS.covariance @ a, a @ MOMENTS.mean
+    means, covariances = BesideCovariance(0.3).centred(MOMENTS), Mine(0.3).centred(MOMENTS)
+    assert sets.evaluate_loss(means, a, kappa, route) == pytest.approx(nominal + 2.3 * np.sqrt(variance), rel=1e-7)
+    worst = sets.FrobeniusBall(0.3).centred(MOMENTS)
+    assert sets.evaluate_loss(covariances, a, kappa, route) == pytest.approx(
+        nominal + kappa * sets.evaluate_deviation(worst, a), rel=1e-7
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+@pytest.mark.parametrize("covariance", [MOMENTS.covariance, np.array([[3.0, 0.5], [0.5, 2.0]])], ids=["own", "other"])
+def test_the_gauge_of_means_beside_a_given_covariance(share, covariance):
+    member = np.array([1.4, 1.5])
+    displaced = member - MOMENTS.mean
+    truth = np.sqrt(displaced @ np.linalg.solve(covariance + share * MOMENTS.covariance, displaced))
+    recipe = BesideCovariance(0.3, share)
+    assert sets.gauge(recipe.centred(MOMENTS), (member, covariance)) == pytest.approx(truth, rel=1e-5)
+    summed = (recipe + BesideCovariance(0.1, share)).centred(MOMENTS)
+    assert sets.gauge(summed, (member, covariance)) == pytest.approx(truth / 0.4, rel=1e-5)
+    assert sets.gauge(recipe.centred(MOMENTS), (MOMENTS.mean, covariance)) == 0.0
