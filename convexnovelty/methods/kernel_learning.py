@@ -121,7 +121,7 @@ def _solution(machine: Machine, inner: Inner, weights: Array, how: str, iteratio
 
 # Beyond this ratio of mean squared lengths the pair steps, on the sum of the Gram matrices, see the largest kernel alone.
 ALIKE = 1e6
-# The dearest price of the largest score, beside the cost of a constant score.
+# The dearest price of the largest score, beside the own cost of the plane that is cheapest at it.
 DEAREST = 1e5
 
 
