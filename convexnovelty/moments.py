@@ -256,7 +256,8 @@ class Moments:
         """F of shape (r, p) with F'F = S and r the rank of S.
 
         The rank is judged in columns scaled to variance 1: eigenvalues of the correlation matrix above p eps times
-        the largest count. A change of units of the columns changes F by the same units, and never r.
+        the largest count. With low rank plus a diagonal the singular values do, which tell more, but none that rounding
+        of an estimate's mean explains. A change of units of the columns changes F by the same units, and never r.
         """
         scale, sigma, axes = self._spectrum
         return _frozen(sigma[:, None] * axes * scale)
