@@ -541,7 +541,7 @@ def test_a_search_says_where_it_ends():
         (sets.MeanWithin(sets.NormBall(2, 0.4)), lambda kappa: kappa + 0.4),
         (sets.GelbrichBall(0.3), lambda kappa: kappa + 0.3 * math.hypot(1, kappa)),
     ],
-    ids=repr,
+    ids=["nominal", "means", "points", "pairs"],
 )
 def test_room_before_a_class_that_does_not_vary_is_taken_off_the_bound(around, loss, flat_first):
     """One class is at 0 for certain, the other has mean 3 and variance 1 on a line: the boundary lies just beside 0."""
