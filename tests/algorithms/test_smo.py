@@ -285,6 +285,19 @@ def test_stopping_early_is_an_error_with_the_gap(rule):
     assert smo(line4 @ line4.T, upper=0.5, max_iterations=1).objective == pytest.approx(1.125)
 
 
+def test_newton_steps_spare_an_ill_conditioned_program_most_pair_steps():
+    """Pair steps to the last digit take 380,000 steps here; a simplex's minimum is 1/(2 1'Q^-1 1) on its support."""
+    n = 150
+    vectors, _ = np.linalg.qr(np.random.default_rng(2).standard_normal((n, n)))
+    Q = (vectors * np.geomspace(1.0, 1e-6, n)) @ vectors.T
+    result = smo(Q, max_iterations=150_000)
+    support = np.flatnonzero(result.multipliers > 0)
+    shares = np.linalg.solve(Q[np.ix_(support, support)], np.ones(support.size))
+    assert (shares > 0).all()
+    assert result.objective == pytest.approx(0.5 / shares.sum(), rel=1e-8)
+    assert (Q[:, support] @ shares >= 1.0 - 1e-8).all()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

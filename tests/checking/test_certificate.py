@@ -231,6 +231,19 @@ def test_infeasible_and_unbounded_are_proved(rng):
     assert not proves_unbounded(fine, np.array([-1.0, 0.0]))
 
 
+def test_a_multiplier_with_entries_below_zero_proves_that_nothing_is_feasible():
+    """Multipliers of equations and of matrices have entries of both signs, and all of them count."""
+    rng = np.random.default_rng(3)
+    root = rng.standard_normal((4, 4))
+    S = cp.Variable((4, 4), symmetric=True)
+    matrices = cp.Problem(cp.Minimize(S[0, 0]), [S >> 0, cp.trace(root @ root.T @ S) <= -1])  # S = 0 is the least
+    E, y, x = rng.standard_normal((3, 4)), np.array([1.0, -2.0, 0.5]), cp.Variable(4)
+    E += np.outer(y, np.maximum(-y @ E, 0.0) + 0.1) / (y @ y)  # y'E > 0, so that y'Ex = -1 has no x >= 0
+    equations = cp.Problem(cp.Minimize(x[0]), [x >= 0, E @ x == -y / (y @ y)])
+    for problem in (matrices, equations):
+        assert certify_program(_program(problem)).enclosure.infeasible
+
+
 def test_b23_past_the_edge_of_feasibility_is_proved():
     edge = cn.single_class_mpm(cn.Moments([3.0, 4.0], np.eye(2)), 0.5)
     for confidence, infeasible in ((0.96, False), (0.97, True)):

@@ -167,6 +167,34 @@ def test_deviations_of_a_mean_are_held_against_its_membership():
     )
 
 
+def test_an_ellipsoidal_form_of_pairs_counts_the_mean_beside_the_deviation():
+    """Around a known mean, sup a'm + kappa sqrt(a'Sa) is a'm0 + kappa sqrt(a'(S0 + rI)a)."""
+
+    def known(self, m, S):
+        return [m == self.center_mean, cp.norm(S - self.center_covariance, "fro") <= self.radius]
+
+    def stretched(share):
+        return lambda self, kappa: (share * kappa, self.center_covariance + self.radius * np.eye(2))
+
+    assert not fails(planted(Pair, membership=known, ellipsoidal=stretched(1.0)))
+    assert "the ellipsoidal form is the counterpart" in fails(
+        planted(Pair, membership=known, ellipsoidal=stretched(1.1))
+    )
+
+
+def test_an_ellipsoidal_form_of_a_conservative_set_is_that_of_its_bound():
+    def ten_per_cent_more(self, a):
+        return 1.1 * frobenius(self, a)
+
+    def passes(share):
+        wider = {"ellipsoidal": lambda self: share**2 * (self.center + self.radius * np.eye(2))}
+        found = fails(planted(Spread, exactness="conservative", worst_deviation=ten_per_cent_more, **wider))
+        return "the ellipsoidal form is the counterpart" not in found
+
+    assert passes(1.1)
+    assert not passes(1.0)
+
+
 def test_a_set_that_divides_by_its_radius_is_not_checked_at_zero_and_passes():
     def divided(self, S):
         return [cp.norm((S - self.center) / self.radius, "fro") <= 1]

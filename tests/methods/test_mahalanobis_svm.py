@@ -12,8 +12,9 @@ from sklearn.svm import OneClassSVM
 
 import convexnovelty as cn
 from convexnovelty import datasets, kernels
+from convexnovelty.algorithms import cutting_planes as planes
 from convexnovelty.algorithms import woodbury
-from convexnovelty.errors import InputError, UnboundedError
+from convexnovelty.errors import InputError, SolverError, UnboundedError
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.methods import mahalanobis_svm as module
 from convexnovelty.metrics import Sample
@@ -279,6 +280,26 @@ def test_cutting_planes_close_the_gap_from_both_sides():
         below = -cp.Problem(cp.Minimize(cp.quad_form(alpha, cp.psd_wrap(metric)) / 2), held).solve(solver="CLARABEL")
         assert below <= solution.objective + 1e-6 * abs(below)
         assert below == pytest.approx(solution.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("uncertainty", [FrobeniusBall(0.5), EntrywiseInterval(0.4)], ids=repr)
+def test_a_solver_that_gives_up_on_a_plane_changes_no_result(uncertainty, monkeypatch):
+    """The worst case that was found last has no multiplier then, and takes no part in the metric of the plane."""
+    features, solve, rounds = LinearFeatures(cloud(14)), planes._solve, []
+    expected = module.semi_infinite(features, 0.3, uncertainty)
+
+    def solved(*arguments):
+        rounds.append(arguments)
+        if len(rounds) == 2:
+            raise SolverError("no digits are left", "stalled")
+        return solve(*arguments)
+
+    monkeypatch.setattr(planes, "_solve", solved)
+    monkeypatch.setattr(planes, "SUFFICIENT", np.inf)
+    found = module.semi_infinite(features, 0.3, uncertainty)
+    assert len(rounds) >= 2
+    assert found.objective == pytest.approx(expected.objective, rel=1e-6)
+    assert found.values["w"] == pytest.approx(expected.values["w"], rel=1e-3, abs=1e-6)
 
 
 def test_the_set_must_be_one_of_covariances():

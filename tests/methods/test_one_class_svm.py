@@ -441,6 +441,14 @@ def test_b51_every_parameter_counts_and_scores_have_one_sign():
 # -- theory ----------------------------------------------------------------------------------------------------------------
 
 
+def test_a_check_holds_every_solution_to_proposition_8_3():
+    report = cn.check(cn.one_class_svm(LinearFeatures(cloud(12)), 0.3))
+    for claim in ("outliers are at most the fraction nu", "support vectors are at least the fraction nu"):
+        found = {row.source: row.verdict for row in report.rows if row.claim == claim}
+        assert found.keys() >= {"dual", "smo", "smo_schoelkopf", "libsvm"}
+        assert set(found.values()) == {"pass"}
+
+
 def test_nu_property_is_tight_asymptotically():
     """Proposition 8.3 (iii): for a density and an analytic kernel both fractions tend to nu."""
     rng, nu = np.random.default_rng(5), 0.2

@@ -9,6 +9,7 @@ import set_laws as laws
 import convexnovelty as cn
 from convexnovelty import derivation
 from convexnovelty import uncertainty as sets
+from convexnovelty.uncertainty.face import Face
 
 METHOD = derivation.method("single_class_mpm")
 RNG = np.random.default_rng(1)
@@ -39,6 +40,19 @@ def test_a_column_twice_changes_no_derived_counterpart(recipe, columns):
     assert found == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("dimension", [6, 30])
+def test_null_directions_are_left_out_of_a_lift_of_any_width(dimension, rng):
+    """In coordinates of the range alone, a'Sa = (down a)' (up' S up) (down a): a lift of three dimensions."""
+    root, a = rng.standard_normal((dimension, 3)), rng.standard_normal(dimension)
+    S = root @ root.T
+    centred = sets.ExactCovariance().centred(cn.Moments(np.zeros(dimension), S))
+    face = Face.of([sets.membership_of(centred)], dimension)
+    assert face.down.shape == (3, dimension)
+    assert face.slack == 0.0
+    y = face.down @ a
+    assert y @ (face.up.T @ S @ face.up) @ y == pytest.approx(a @ S @ a, rel=1e-9)
+
+
 @pytest.mark.parametrize("gamma", [0.9, 1.2])
 def test_a_hull_of_two_sets_of_one_kind_keeps_its_means(gamma):
     """Two centres that differ by rounding say nothing of how far the mixtures reach from them."""
@@ -49,3 +63,22 @@ def test_a_hull_of_two_sets_of_one_kind_keeps_its_means(gamma):
     a = np.array([-0.3, 0.2])
     parts = [sets.evaluate_loss(part, a, 1.0) for part in centred.parts().values()]
     assert sets.evaluate_loss(centred, a, 1.0) >= max(parts) - 1e-8
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_wishart_ball_keeps_to_the_range_of_its_centre(rank, rng):
+    """S0 = 4 vv' leaves multiples of vv' alone, with the divergence (s - 1 - ln s)/2 at s S0; S0 = 0 leaves nothing."""
+    v = np.array([0.6, 0.0, 0.8])
+    center = 4.0 * rank * np.outer(v, v)
+    centred = sets.WishartBall(0.3).centred(cn.Moments(np.zeros(3), center))
+    samples = [centred.sample(rng) for _ in range(5)]
+    shares = [float(v @ S @ v) / 4.0 for S in samples]
+    for share, S in zip(shares, samples, strict=True):
+        assert pytest.approx(4.0 * share * np.outer(v, v), abs=1e-12) == S
+    if rank:
+        assert len(set(shares)) == len(shares)
+        assert all((s - 1 - np.log(s)) / 2 <= 0.3 for s in shares)
+    worst = centred.worst_member(np.array([1.0, -2.0, 0.5]))
+    share = float(v @ worst @ v) / 4.0
+    assert worst == pytest.approx(4.0 * share * np.outer(v, v), abs=1e-12)
+    assert share == 0.0 if rank == 0 else (share - 1 - np.log(share)) / 2 == pytest.approx(0.3)

@@ -51,6 +51,16 @@ class ComputedInTheConstructor(CovarianceSet):
         return [cp.norm(S - self.center, "fro") <= self.bound]
 
 
+class ScaledByASample(CovarianceSet):
+    def __init__(self, radius=1.0, sample=()):
+        if not len(sample):
+            raise ValueError("sample: an empty one has no unit")
+        super().__init__(radius * float(np.std(sample)))
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.radius]
+
+
 def test_division_by_a_radius_of_zero_is_refused():
     # CVXPY drops a term divided by zero, and lambda_max alone would give 0.53 where radius 0 means 0.25.
     with pytest.raises(InputError, match=r"DividedByRadius\(radius=0\).*divides by zero"):
@@ -79,6 +89,14 @@ def test_what_the_constructor_computes_follows_the_number():
     expected = single_class_mpm(MOMENTS, 0.7, FrobeniusBall(0.09)).solve().objective
     assert problem.set(radius=0.3).solve().objective == pytest.approx(expected, abs=1e-7)
     assert ComputedInTheConstructor(0.1).replaced(radius=0.3).bound == pytest.approx(0.09)
+
+
+def test_a_number_changes_without_what_the_constructor_took_beside_it():
+    recipe = ScaledByASample(0.1, sample=[1.0, 3.0, 5.0, 7.0])  # a deviation of the root of 5
+    assert recipe.radius == pytest.approx(0.1 * 5**0.5)
+    assert recipe.replaced(radius=0.3).radius == 0.3
+    expected = single_class_mpm(MOMENTS, 0.7, FrobeniusBall(0.3)).solve().objective
+    assert single_class_mpm(MOMENTS, 0.7, recipe).set(radius=0.3).solve().objective == pytest.approx(expected, abs=1e-7)
 
 
 def test_an_infinite_bound_bounds_nothing():
