@@ -150,7 +150,7 @@ class Arrays:
             )
         program = replace(program, c=np.zeros_like(program.c))
         if (units != 1.0).any():
-            program = _in_units(program, columns, units)
+            program = _with_even_exponentials(_in_units(program, columns, units))
         return cls(_balanced(program).without_repetition(), columns, units)
 
     def moves_to(self, other: Arrays) -> bool:
@@ -697,17 +697,24 @@ def _implied(arrays: Arrays) -> list[int]:
 
 
 def _in_units(program: ConicProgram, columns: NDArray[np.intp], units: Array) -> ConicProgram:
-    """The program with units for its further variables: those that equations with variables of known units give them."""
+    """The program with units for its further variables: those that equations with variables of known units give them, and
+    cones that hold both."""
     sizes = np.zeros(program.c.size)
     sizes[columns] = units
     # As written, where what rounding has left of a difference is one of the least coefficients.
-    written = program.A[: program.cones.zero] @ sp.diags_array(1.0 / np.where(sizes > 0, sizes, 1.0))
-    equations = abs(sp.coo_array(written))
-    i, j = equations.coords
-    clear = equations.data > ROUNDING * np.asarray(equations.max(axis=1).todense()).ravel()[i]
-    i, j, entries = i[clear], j[clear], equations.data[clear]
+    written = abs(sp.coo_array(program.A @ sp.diags_array(1.0 / np.where(sizes > 0, sizes, 1.0))))
+    i, j = written.coords
+    clear = written.data > ROUNDING * np.asarray(written.max(axis=1).todense()).ravel()[i]
+    i, j, entries = i[clear], j[clear], written.data[clear]
+    # Equations one by one, cones as a whole; what bounds one number says nothing of another.
+    group = np.arange(program.b.size)
+    for block in program.blocks:
+        if block.kind in ("second_order", "semidefinite"):
+            group[block.rows] = block.rows.start
+    stated = (i < program.cones.zero) | (i >= program.cones.zero + program.cones.nonnegative)
+    i, j, entries = group[i[stated]], j[stated], entries[stated]
     while True:
-        known = np.zeros(equations.shape[0])
+        known = np.zeros(program.b.size)
         np.maximum.at(known, i, entries * sizes[j])
         told = (sizes[j] == 0) & (known[i] > 0)
         if not told.any():
@@ -719,6 +726,22 @@ def _in_units(program: ConicProgram, columns: NDArray[np.intp], units: Array) ->
     # Powers of two leave every digit as it is.
     exact = np.where(sizes > 0, 2.0 ** np.round(np.log2(np.where(sizes > 0, sizes, 1.0))), 1.0)
     return replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact)))
+
+
+def _with_even_exponentials(program: ConicProgram) -> ConicProgram:
+    r"""The program with exponential cones :math:`y e^{x/y} \le z` in which z is of size one: :math:`(x + y\log k, y, kz)` belongs
+    to the cone with (x, y, z)."""
+    blocks = [block for block in program.blocks if block.kind == "exponential"]
+    if not blocks:
+        return program
+    A, b = program.A.tolil(copy=True), program.b.copy()
+    for x, y, z in (range(block.rows.start, block.rows.stop) for block in blocks):
+        size = max(float(abs(program.A[[z]]).max()), abs(float(program.b[z])))
+        if size > 0:
+            k = 2.0 ** -round(np.log2(size))
+            A[[x]], b[x] = program.A[[x]] + np.log(k) * program.A[[y]], program.b[x] + np.log(k) * program.b[y]
+            A[[z]], b[z] = k * program.A[[z]], k * program.b[z]
+    return replace(program, A=sp.csr_array(A), b=b)
 
 
 def _balanced(program: ConicProgram) -> ConicProgram:

@@ -11,6 +11,7 @@ The arrays of a set are homogeneous in their right-hand side, so that this is on
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -127,10 +128,13 @@ def _held(part: Any, blocks: list[Array]) -> Membership:
 def _least(size: Any, constraints: list[Any]) -> float | None:
     """The least size that the constraints admit, infinity where they admit none; None if no solver can say."""
     program = ConicProgram.from_problem(cp.Problem(cp.Minimize(size), constraints))
-    found = minimum(program)
+    # In units of the displacement: a solver's tolerances are absolute, and it may be 1e-18 or 1e18.
+    unit = float(np.abs(program.b).max(initial=0.0)) or 1.0
+    scaled, scale = replace(program, b=program.b / unit).equilibrated()
+    found = minimum(scaled)
     if found is not None:
-        return max(found, 0.0)
-    refused = any(solution.status == "PrimalInfeasible" for solution in attempts(program, (1e-8,)))
+        return max(found * scale.objective * unit, 0.0)
+    refused = any(solution.status == "PrimalInfeasible" for solution in attempts(scaled, (1e-8,)))
     return math.inf if refused else None
 
 

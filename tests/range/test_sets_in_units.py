@@ -9,7 +9,15 @@ import pytest
 import convexnovelty as cn
 from convexnovelty.conic import ConicProgram
 from convexnovelty.methods.single_class_mpm import semi_infinite
-from convexnovelty.uncertainty import FrobeniusBall, MeanEllipsoid
+from convexnovelty.uncertainty import (
+    CovarianceSet,
+    DiagonalBall,
+    FrobeniusBall,
+    MeanEllipsoid,
+    WishartBall,
+    evaluate_deviation,
+    gauge,
+)
 
 POINTS = np.random.default_rng(0).standard_normal((40, 3)) @ np.diag([1.0, 2.0, 0.5]) + [1.0, 2.0, 3.0]
 
@@ -49,3 +57,36 @@ def test_bounds_that_differ_in_their_right_hand_side_alone_are_two():
     x = cp.Variable()
     program = ConicProgram.from_problem(cp.Problem(cp.Maximize(x), [x <= 3e-13, x <= 2e-13, 2 * x <= 4e-13]))
     assert sorted(program.without_repetition().b) == pytest.approx([2e-13, 3e-13])
+
+
+class Divergence(CovarianceSet):
+    """The WishartBall by its membership: logarithms are compiled beside a one, whatever the unit is."""
+
+    def membership(self, S):
+        C = self.center
+        log_det = np.linalg.slogdet(C)[1]
+        return [cp.trace(np.linalg.inv(C) @ S) - cp.log_det(S) + log_det - len(C) <= 2 * self.radius]
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1e-2, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("radius", [0.01, 1.0])
+def test_logarithms_in_the_unit_of_the_centre(radius, unit):
+    rng = np.random.default_rng(3)
+    Q = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    C = (Q * np.linspace(1, 0.3, 5)) @ Q.T
+    moments, a = cn.Moments(np.full(5, 5.0 * unit), unit**2 * (C + C.T) / 2), rng.normal(size=5) / unit
+    right = evaluate_deviation(WishartBall(radius).centred(moments), a)
+    assert evaluate_deviation(Divergence(radius).centred(moments), a) == pytest.approx(right, rel=2e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-3, 1e-2, 1e4, 1e9])
+def test_a_gauge_is_the_norm_of_the_displacement_in_every_unit(unit):
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    C = (Q * [1.0, 0.6, 0.2]) @ Q.T
+    step = np.array([0.003, -0.001, 0.002])
+    moments, size = cn.Moments(np.full(3, unit), unit**2 * (C + C.T) / 2), float(np.linalg.norm(step)) * unit**2
+    moved = moments.covariance + unit**2 * np.diag(step)
+    ball = DiagonalBall(radius=size)
+    assert gauge(ball.centred(moments), moved) == pytest.approx(size, rel=1e-6)
+    assert gauge(ball.image(np.eye(3)).centred(moments), moved) == pytest.approx(size, rel=1e-6)
+    assert gauge((ball & DiagonalBall(radius=2 * size)).centred(moments), moved) == pytest.approx(1.0, rel=1e-6)
