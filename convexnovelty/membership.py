@@ -222,7 +222,7 @@ class Membership:
         A = sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns))
         there = rows * slack
         # An identity that was computed has entries beside its diagonal, which would count for data in all scales.
-        there = np.where(np.abs(there) > NOTHING, there, 0.0)
+        there = np.where(np.abs(there) > NOTHING, there, 0.0) if self._turned else there
         self._program = ConicProgram(np.zeros(A.shape[1]), A, there, cones)
         if self._thinnest > ROUNDED and not self._found:
             self._hidden |= thinnest_slack(there, cones, self._asked) < SEEN
@@ -285,13 +285,13 @@ class Membership:
             turned, slack = sp.csr_array(step(turned)), step(slack)
         rows, columns = interior_scales(turned, slack, first.cones, ROUNDING)
         A = sp.csr_array(sp.diags_array(rows) @ turned @ sp.diags_array(columns))
-        turns = self.thin or (self._thinnest > 0 and is_crooked(A))
-        if boost.trivial and not turns and max(_range(rows), _range(columns)) < RESCALE:
+        self._turned = self.thin or (self._thinnest > 0 and is_crooked(A))
+        if boost.trivial and not self._turned and max(_range(rows), _range(columns)) < RESCALE:
             return first, frame, inside
         self._start, self._steps = scale.columns * inside, [*self._steps, *steps, partial(_scaled_rows, rows)]
         frame = sp.csr_array(frame @ sp.diags_array(columns))
         cones = first.cones
-        if turns:
+        if self._turned:
             found = in_position(A, cones, self.columns)
             self._steps.append(found.rows.__matmul__)
             A, frame, cones, self.columns = found.A, product(frame, found.frame), found.cones, found.columns

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
-from convexnovelty.cones import svec, svec_map
+from convexnovelty.cones import svec, svec_map, triangle
 from convexnovelty.direct import attempts
 from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError, SolverError
 from convexnovelty.membership import DONE, Arrays, Counterpart, Membership, convex
@@ -180,13 +180,15 @@ def _units(uncertainty: Any) -> Array:
 
     Powers of two, so that the arrays have the same digits in all units; in steps, so that most sets have ones.
     """
+    if isinstance(uncertainty, (CovarianceSet, MomentSet)):
+        pairs = isinstance(uncertainty, MomentSet)
+        variances = np.diagonal(np.asarray(uncertainty.center_covariance if pairs else uncertainty.center))
+        largest = float(variances.max())
+        lengths = np.array([_step(math.sqrt(float(v) if v > 0 else largest)) for v in variances])
+        rows, columns = triangle(lengths.size)
+        return np.concatenate([lengths[: lengths.size * pairs], lengths[rows] * lengths[columns]])
     center = _flat_center(uncertainty)
-    if isinstance(uncertainty, MomentSet):
-        covariance = np.asarray(uncertainty.center_covariance)
-        length, mean = _step(math.sqrt(float(np.abs(covariance).max()))), np.ones(uncertainty.center_mean.size)
-        return np.concatenate([length * mean, np.full(center.size - mean.size, length**2)])
-    size = float(np.abs(center).max())
-    return np.full(center.size, _step(math.sqrt(size)) ** 2 if isinstance(uncertainty, CovarianceSet) else _step(size))
+    return np.full(center.size, _step(float(np.abs(center).max())))
 
 
 def _step(length: float) -> float:

@@ -73,7 +73,9 @@ class Face:
         # The rotation gives solvers digits along short axes. Its dense matrices cost more than all else in a large
         # lift, which does without where no direction is nearly a null direction.
         sparse = dimension > WIDE and values[0] > LEVEL * values[-1]
-        axes, size = (np.eye(dimension), np.ones(dimension)) if sparse else (vectors[:, seen], np.sqrt(values[seen]))
+        axes = np.eye(dimension) if sparse else vectors[:, seen]
+        # Small eigenvalues that a set far from round is known by may be a solver's: their roots would make them large.
+        size = np.sqrt(values[seen]) if thin and not sparse else np.ones(axes.shape[1])
         return cls(
             down=(axes * scale[:, None]).T * size[:, None],
             up=axes / scale[:, None] / size,
