@@ -182,7 +182,8 @@ def _units(uncertainty: Any) -> Array:
     """
     if isinstance(uncertainty, (CovarianceSet, MomentSet)):
         pairs = isinstance(uncertainty, MomentSet)
-        variances = np.diagonal(np.asarray(uncertainty.center_covariance if pairs else uncertainty.center))
+        center = uncertainty.center_covariance if isinstance(uncertainty, MomentSet) else uncertainty.center
+        variances = np.diagonal(np.asarray(center))
         largest = float(variances.max())
         lengths = np.array([_step(math.sqrt(float(v) if v > 0 else largest)) for v in variances])
         rows, columns = triangle(lengths.size)
