@@ -25,9 +25,11 @@ __all__ = ["CuttingPlanesResult", "Robust", "cutting_planes", "deviations"]
 
 Values = Mapping[str, Any]
 
-# Relative gap of the bounds that is good enough when the master can be solved no further, and by which the master's value,
-# which a solver knows to its accuracy only, may exceed that of a feasible point.
+# Relative gap of the bounds that is good enough when the master can be solved no further.
 SUFFICIENT = 1e-7
+# By which the master's value may exceed that of a feasible point: both know it to a solver's accuracy only, and the point by
+# members that a solver found.
+CROSSED = 1e-6
 ZERO = 1e-12  # share of the size of the master's objective below which an optimum has no relative gap
 
 
@@ -127,7 +129,7 @@ def cutting_planes(
 
 def _below(lower: float, upper: float, size: float) -> float:
     """The lower bound, cut off at the upper one where it exceeds it by no more than the solver's accuracy."""
-    if lower - upper > SUFFICIENT * max(abs(upper), ZERO * size):
+    if lower - upper > CROSSED * max(abs(upper), ZERO * size):
         raise SolverError(
             f"cutting planes: the master's value {lower:.10g} lies above {upper:.10g}, that of a feasible point; give the "
             f"program in units in which its objective is of the size of one",
