@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 from convexnovelty import validation
-from convexnovelty.errors import EnrolmentError, InputError
-from convexnovelty.formulation import Formulation, Recipe, Solution
+from convexnovelty.errors import EnrolmentError
+from convexnovelty.formulation import Formulation, Recipe, Solution, refuse_shared_names
 
 __all__ = ["Claim", "Instance", "Method", "Node", "Property", "Reference", "Relation", "Step"]
 
@@ -149,19 +149,6 @@ def required(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
 
 
-def _refuse_shared_names(arguments: Mapping[str, Any]) -> None:
-    """Raise InputError where a set among the arguments has a number with an argument's name: ``set`` could mean either."""
-    for name, given in arguments.items():
-        for part in given if isinstance(given, (tuple, list)) else (given,):
-            numbers = part.numbers() if hasattr(part, "replaced") and hasattr(part, "numbers") else {}
-            shared = [number for number in numbers if number in arguments]
-            if shared:
-                raise InputError(
-                    f"{name}: {part!r} has a number called {shared[0]}, as this method has an argument, so that "
-                    f"set({shared[0]}=...) could mean either; give the attribute of the set another name"
-                )
-
-
 def call(function: Callable[..., Any], arguments: Mapping[str, Any], *positional: Any) -> Any:
     """Call ``function`` with those of the arguments that it names."""
     signature = inspect.signature(function)
@@ -232,7 +219,7 @@ class Method:
                 if isinstance(result, Formulation) and result.recipe is None:
                     bound = inspect.signature(function).bind(*positional, **named)
                     bound.apply_defaults()
-                    _refuse_shared_names(bound.arguments)
+                    refuse_shared_names(bound.arguments)
                     result.recipe = Recipe(cast(Any, made), dict(bound.arguments), self.name, name)
                     result.name = f"{self.name} ({name})"
                     result.source, result.latex = f"{self.source}, {source}", latex

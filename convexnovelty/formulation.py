@@ -33,7 +33,17 @@ from convexnovelty.errors import (
 from convexnovelty.quantities import Quantity, Tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
 
-__all__ = ["Attempt", "Formulation", "Quantity", "Reading", "Recipe", "Solution", "Tunable", "remade_by"]
+__all__ = [
+    "Attempt",
+    "Formulation",
+    "Quantity",
+    "Reading",
+    "Recipe",
+    "Solution",
+    "Tunable",
+    "refuse_shared_names",
+    "remade_by",
+]
 
 
 @dataclass(frozen=True)
@@ -49,8 +59,23 @@ class Recipe:
 def remade_by(factory: Callable[..., Formulation], made: Formulation, **choosing: Any) -> Formulation:
     """A formulation that a factory has chosen among several by these arguments: made anew with others it may be another."""
     if made.recipe is not None:
-        made.recipe = replace(made.recipe, factory=factory, arguments={**made.recipe.arguments, **choosing})
+        arguments = {**made.recipe.arguments, **choosing}
+        refuse_shared_names(arguments)
+        made.recipe = replace(made.recipe, factory=factory, arguments=arguments)
     return made
+
+
+def refuse_shared_names(arguments: Mapping[str, Any]) -> None:
+    """Raise InputError where a set among the arguments has a number with an argument's name: ``set`` could mean either."""
+    for name, given in arguments.items():
+        for part in given if isinstance(given, (tuple, list)) else (given,):
+            numbers = part.numbers() if hasattr(part, "replaced") and hasattr(part, "numbers") else {}
+            shared = [number for number in numbers if number in arguments]
+            if shared:
+                raise InputError(
+                    f"{name}: {part!r} has a number called {shared[0]}, as this method has an argument, so that "
+                    f"set({shared[0]}=...) could mean either; give the attribute of the set another name"
+                )
 
 
 def _quantities(variables: Mapping[str, cp.Variable | Quantity]) -> dict[str, Quantity]:

@@ -39,6 +39,7 @@ __all__ = ["derived_deviation", "derived_loss", "derived_support", "membership_o
 ENROLS_NOTHING = "what is derived from every set's membership"
 
 POINT = 1e-3  # size, as a share of the centre's, that a solver may leave of a set that is a point
+NEAR = 0.5  # distance, beside the set's size, up to which a centre may be a member: rounding moves a thin one by much
 NO_SIZE = 1e-7  # size up to which nothing is left that a worst case would show
 
 
@@ -272,7 +273,7 @@ def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -
 
 
 def _refuse_thin(uncertainty: Any, membership: Membership, face: Face) -> None:
-    """Raise SolverError where a direction that the face leaves out is one in which the centre does vary.
+    """Raise SolverError where a direction that the face leaves out is one in which the centre, a member, does vary.
 
     Its variance lies below what a solver tells from none, and above what rounding is: the bound on what it adds to a
     deviation would be taken for the deviation.
@@ -282,6 +283,8 @@ def _refuse_thin(uncertainty: Any, membership: Membership, face: Face) -> None:
     if len(face.probe) <= factor.shape[1] - factor.shape[0] or (
         _thinnest(uncertainty) <= UNSEEN and not membership.thin
     ):
+        return
+    if membership.distance(_flat_center(uncertainty)) > NEAR:
         return
     left = float(np.linalg.norm(factor @ face.probe.T, 2)) ** 2
     raise SolverError(

@@ -130,10 +130,10 @@ def _least(size: Any, constraints: list[Any]) -> float | None:
     program = ConicProgram.from_problem(cp.Problem(cp.Minimize(size), constraints))
     # In units of the displacement: a solver's tolerances are absolute, and it may be 1e-18 or 1e18.
     unit = float(np.abs(program.b).max(initial=0.0)) or 1.0
-    scaled, scale = replace(program, b=program.b / unit).equilibrated()
+    scaled = replace(program, b=program.b / unit)
     found = minimum(scaled)
     if found is not None:
-        return max(found * scale.objective * unit, 0.0)
+        return max(found * unit, 0.0)
     refused = any(solution.status == "PrimalInfeasible" for solution in attempts(scaled, (1e-8,)))
     return math.inf if refused else None
 
