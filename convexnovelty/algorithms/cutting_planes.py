@@ -90,8 +90,7 @@ def cutting_planes(
     Raises
     ------
     InfeasibleError : the master, which is a relaxation, is infeasible, and so is the robust program.
-    SolverError : the gap did not close in the given number of rounds, or the master's value, a lower bound, came out above
-        that of a feasible point.
+    SolverError : the gap did not close in so many rounds, or the master's value came out above that of a feasible point.
     """
     profile = solvers.profile(solver)
     members: list[list[Any]] = [list(given) for given in seeds or [[] for _ in requirements]]
