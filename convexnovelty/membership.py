@@ -32,7 +32,16 @@ from convexnovelty.conic import Boost, ConicProgram, ConicSolution, interior_sca
 from convexnovelty.direct import attempts, by_splitting, is_large, splits
 from convexnovelty.errors import EmptySetError, InputError, RecompilationError, SolverError, UnboundedSetError
 from convexnovelty.facial import SAME, applied, faces, leaves, well_inside, with_margins
-from convexnovelty.round_position import THIN, congruences, depth, in_position, is_crooked, product, thinnest_slack
+from convexnovelty.round_position import (
+    NOTHING,
+    THIN,
+    congruences,
+    depth,
+    in_position,
+    is_crooked,
+    product,
+    thinnest_slack,
+)
 from convexnovelty.validation import Array
 
 __all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
@@ -55,7 +64,6 @@ EXACT = 1e-12  # violation of what is called a member without a solver's word
 SEEN = 1e-7  # share of a slack's largest eigenvalue below which a smallest one that is left says nothing
 ROUNDED = 1e-10  # share of a variance below which another passes for none
 UNSEEN = 1e-6  # share of a variance beside which a solver's point says nothing of it
-NOTHING = 1e-13  # what rounding leaves of a zero in a slack of size one
 DEPENDENT = 1e-6  # share of the largest singular value below which equations that faces added repeat others
 REACH, NARROW = (
     1e-2,

@@ -22,6 +22,7 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.validation import Array
 
 __all__ = [
+    "NOTHING",
     "THIN",
     "Position",
     "congruence",
