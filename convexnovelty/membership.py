@@ -39,20 +39,22 @@ from convexnovelty.round_position import (
     depth,
     in_position,
     is_crooked,
+    is_inside,
     product,
     thinnest_slack,
 )
+from convexnovelty.units import evened, in_units, squares, with_even_squares
 from convexnovelty.validation import Array
 
 __all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
 
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
-STEP = 100.0  # by whose powers a sum of squares and its unit are brought together
 MARGIN = 1e-3  # change that leaves the multiplier of size one inside of every dual cone
 EARLY = 500  # iterations after which a splitting method's point is looked at
 ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
 FAR = 1e4  # a set that reaches so many times its scale holds a ray
 INSIDE = 1e-8  # violation up to which a point of another number is one of this number too
+AGAIN = 2  # times that a thin set is posed once more, around the point inside that the last position shows
 POINTS = 4  # how many known points are tried before another one is looked for
 TILT = 1e-4  # angle up to which a face, read off a solver's points, may be off
 RESCALE = 100.0  # how much scales must differ to be worth a second look
@@ -64,6 +66,7 @@ EXACT = 1e-12  # violation of what is called a member without a solver's word
 SEEN = 1e-7  # share of a slack's largest eigenvalue below which a smallest one that is left says nothing
 ROUNDED = 1e-10  # share of a variance below which another passes for none
 UNSEEN = 1e-6  # share of a variance beside which a solver's point says nothing of it
+DROWNED = 1e-6  # share of the one with which it is compiled below which the bound of a square gets a unit of its own
 DEPENDENT = 1e-6  # share of the largest singular value below which equations that faces added repeat others
 REACH, NARROW = (
     1e-2,
@@ -71,6 +74,7 @@ REACH, NARROW = (
 )  # by which the extent of a set may change where its flat cones are reduced: solvers see it dimly
 FLAT = 1e-9  # extent of a set along a direction, as a share of its largest, that is none
 SMALL = 400  # unknowns up to which a basis of what equations leave free is formed
+SHARED = "multiple of a member in round coordinates"  # the name of variables whose size is one already
 DONE = ("Solved", "AlmostSolved")
 LADDER = (1e-11, 1e-9, 1e-8, 1e-6)  # tolerances of the maximisation, tightest first
 
@@ -102,11 +106,15 @@ def convex(value: cp.Expression) -> cp.Expression:
 
 @dataclass(frozen=True)
 class Arrays:
-    """A membership as compiled, the columns that belong to its vector, and the units that they count."""
+    """A membership as compiled, the columns that belong to its vector, and the units that they count.
+
+    ``shown`` are values of its further variables in the middle of the set, NaN where nobody knows one.
+    """
 
     program: ConicProgram
     columns: Any
     units: Array
+    shown: Array
 
     @classmethod
     def compiled(cls, description: Description, size: int, name: str, units: Array | None = None) -> Arrays:
@@ -143,7 +151,8 @@ class Arrays:
                 f"{name}: the membership is not convex by the rules of DCP in {wrong}; rewrite it, or lift it"
             )
         try:
-            program = ConicProgram.from_problem(problem)
+            data, _, _ = problem.get_problem_data("CLARABEL")
+            program = ConicProgram.from_data(data)
         except (cp.SolverError, ValueError) as error:
             raise InputError(
                 f"{name}: the membership is no conic constraint ({str(error).rstrip('.')}); use real variables and "
@@ -157,9 +166,20 @@ class Arrays:
                 f"{name}: the compiled membership does not show its variable; state it without side effects"
             )
         program = replace(program, c=np.zeros_like(program.c))
-        if (units != 1.0).any():
-            program = _with_even_exponentials(_in_units(program, columns, units))
-        return cls(_balanced(program).without_repetition(), columns, units)
+        sizes, shown = np.zeros(program.c.size), np.full(program.c.size, np.nan)
+        for variable in problem.variables():
+            if variable.id in (starts := data["param_prob"].var_id_to_col):
+                own = slice(starts[variable.id], starts[variable.id] + variable.size)
+                sizes[own] = float(variable.name() == SHARED)
+                if variable.value is not None:
+                    shown[own] = np.ravel(variable.value, order="F")
+        if (units == 1.0).all():
+            program = with_even_squares(program)
+        else:
+            sizes[columns] = units
+            program, scales = in_units(program, columns, sizes)
+            shown = shown / scales
+        return cls(program.without_repetition(), columns, units, shown)
 
     def moves_to(self, other: Arrays) -> bool:
         """Whether the other differs in its right-hand side alone, so that a parameter can follow."""
@@ -278,27 +298,54 @@ class Membership:
         Scales that suit the centre need not suit the set: a ball of radius 1 around a matrix of size 1e8 is one. The
         program is scaled again around the first point inside, where that makes a difference.
         """
+        self._start = np.zeros(self._raw.c.size)
+        self._steps: list[Callable[[Any], Any]] = []
+        if (middle := self._middle()) is not None:
+            self.thin = self._thinnest > 0 and depth(self._raw, middle) < THIN
+            posed = self._posed_around(self._raw, sp.csr_array(sp.eye_array(middle.size)), middle)
+            self._furthest(posed[0])
+            return posed
         first, scale = self._raw.equilibrated()
         frame = sp.csr_array(sp.diags_array(scale.columns))
+        self._steps.append(partial(_scaled_rows, scale.rows))
         inside = self._first_point(first, None if known is None else known / scale.columns[self.columns])
-        self._start = np.zeros_like(inside)
-        self._steps: list[Callable[[Any], Any]] = [partial(_scaled_rows, scale.rows)]
-        slack = first.cones.projected(first.b - first.A @ inside)
-        boost = Boost.to_axes(slack, first.cones, BOOST, 1 / ROUNDING)
+        posed = self._posed_around(first, frame, inside)
+        for _ in range(AGAIN):
+            if not (self.thin and posed[2].any()):
+                break
+            posed = self._posed_around(*posed)
+        self._hidden |= self.thin and bool(posed[2].any())
+        return posed
+
+    def _posed_around(
+        self, program: ConicProgram, frame: sp.csr_array, inside: Array
+    ) -> tuple[ConicProgram, sp.csr_array, Array]:
+        """The program in scale around a point of it, whose origin is that point if it is well inside."""
+        cones = program.cones
+        slack = cones.projected(program.b - program.A @ inside)
+        boost = Boost.to_axes(slack, cones, BOOST, 1 / ROUNDING)
         steps: list[Callable[[Any], Any]] = [boost]
         if self.thin:
-            steps.append(congruences(slack, first.cones).__matmul__)
-        turned = first.A
+            steps.append(congruences(slack, cones).__matmul__)
+        turned = program.A
         for step in steps:
             turned, slack = sp.csr_array(step(turned)), step(slack)
-        rows, columns = interior_scales(turned, slack, first.cones, ROUNDING)
+        rows, columns = interior_scales(turned, slack, cones, ROUNDING)
+        # A square that is bounded by next to nothing has no digits beside the one with which it was compiled.
+        around = ConicProgram(program.c, turned, slack, cones)
+        if drowned := [square for square in squares(around) if square.disproportion(columns) < DROWNED]:
+            steps += (
+                further := evened(drowned, [square.disproportion(columns) ** 0.5 for square in drowned], slack.size)
+            )
+            for step in further:
+                turned, slack = sp.csr_array(step(turned)), step(slack)
+            rows, columns = interior_scales(turned, slack, cones, ROUNDING)
         A = sp.csr_array(sp.diags_array(rows) @ turned @ sp.diags_array(columns))
         self._turned = self.thin or (self._thinnest > 0 and is_crooked(A))
-        if boost.trivial and not self._turned and max(_range(rows), _range(columns)) < RESCALE:
-            return first, frame, inside
-        self._start, self._steps = scale.columns * inside, [*self._steps, *steps, partial(_scaled_rows, rows)]
+        if boost.trivial and not drowned and not self._turned and max(_range(rows), _range(columns)) < RESCALE:
+            return program, frame, inside
+        self._start, self._steps = self._start + frame @ inside, [*self._steps, *steps, partial(_scaled_rows, rows)]
         frame = sp.csr_array(frame @ sp.diags_array(columns))
-        cones = first.cones
         if self._turned:
             found = in_position(A, cones, self.columns)
             self._steps.append(found.rows.__matmul__)
@@ -307,6 +354,20 @@ class Membership:
         origin = np.zeros(A.shape[1])
         held = _holds(second, origin) and well_inside(second, origin)
         return second, frame, origin if held else self._inside(second)
+
+    def _middle(self) -> Array | None:
+        """The point that values of all further variables make by the equations, if it is inside by our own arithmetic."""
+        program, middle = self._raw, self._arrays.shown.copy()
+        middle[self.columns] = 0.0
+        if np.isnan(middle).any():
+            return None
+        equations = program.A[: program.cones.zero]
+        left = program.b[: program.cones.zero] - equations @ middle
+        own = sp.csr_array(equations[:, self.columns])
+        middle[self.columns] = scipy.sparse.linalg.lsqr(own, left, atol=1e-15, btol=1e-15)[0]
+        slack, terms = program.b - program.A @ middle, np.abs(program.b) + abs(program.A) @ np.abs(middle)
+        met = np.abs(slack[: program.cones.zero]) <= EXACT * terms[: program.cones.zero]
+        return middle if met.all() and is_inside(slack, terms, program.cones) else None
 
     def _first_point(self, program: ConicProgram, known: Array | None) -> Array:
         """A point inside, as far from the walls as a solver's and a known member's show; notes whether the set is thin."""
@@ -506,7 +567,8 @@ class Membership:
         """
         self._require_seen()
         program = self._program
-        x = cp.Variable(program.c.size)
+        # In its own coordinates the set lies around the origin.
+        x = cp.Variable(program.c.size, name=SHARED, value=np.zeros(program.c.size))
         slack = share * program.b - program.A @ x
         # What a solver leaves of a centre at zero would pass for the size of a coordinate in what it becomes a part of.
         centre = np.where(np.abs(self.centre) <= BESIDE * self.widths, 0.0, self.centre)
@@ -702,98 +764,6 @@ def _implied(arrays: Arrays) -> list[int]:
         if block.kind == "semidefinite" and alone:
             found.append(k)
     return found
-
-
-def _in_units(program: ConicProgram, columns: NDArray[np.intp], units: Array) -> ConicProgram:
-    """The program with units for its further variables: those that equations with variables of known units give them, and
-    cones that hold both."""
-    sizes = np.zeros(program.c.size)
-    sizes[columns] = units
-    # As written, where what rounding has left of a difference is one of the least coefficients.
-    written = abs(sp.coo_array(program.A @ sp.diags_array(1.0 / np.where(sizes > 0, sizes, 1.0))))
-    i, j = written.coords
-    clear = written.data > ROUNDING * np.asarray(written.max(axis=1).todense()).ravel()[i]
-    i, j, entries = i[clear], j[clear], written.data[clear]
-    # Equations one by one, cones as a whole; what bounds one number says nothing of another.
-    group = np.arange(program.b.size)
-    for block in program.blocks:
-        if block.kind in ("second_order", "semidefinite"):
-            group[block.rows] = block.rows.start
-    stated = (i < program.cones.zero) | (i >= program.cones.zero + program.cones.nonnegative)
-    i, j, entries = group[i[stated]], j[stated], entries[stated]
-    while True:
-        known = np.zeros(program.b.size)
-        np.maximum.at(known, i, entries * sizes[j])
-        told = (sizes[j] == 0) & (known[i] > 0)
-        if not told.any():
-            break
-        width = np.zeros(sizes.size)
-        np.maximum.at(width, j[told], entries[told] / known[i[told]])
-        sizes = np.where(width > 0, 1.0 / np.where(width > 0, width, 1.0), sizes)
-    sizes[columns] = 1.0
-    # Powers of two leave every digit as it is.
-    exact = np.where(sizes > 0, 2.0 ** np.round(np.log2(np.where(sizes > 0, sizes, 1.0))), 1.0)
-    return replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact)))
-
-
-def _with_even_exponentials(program: ConicProgram) -> ConicProgram:
-    r"""The program with exponential cones :math:`y e^{x/y} \le z` in which z is of size one: :math:`(x + y\log k, y, kz)` belongs
-    to the cone with (x, y, z)."""
-    blocks = [block for block in program.blocks if block.kind == "exponential"]
-    if not blocks:
-        return program
-    A, b = program.A.tolil(copy=True), program.b.copy()
-    for x, y, z in (range(block.rows.start, block.rows.stop) for block in blocks):
-        size = max(float(abs(program.A[[z]]).max()), abs(float(program.b[z])))
-        if size > 0:
-            k = 2.0 ** -round(np.log2(size))
-            A[[x]], b[x] = program.A[[x]] + np.log(k) * program.A[[y]], program.b[x] + np.log(k) * program.b[y]
-            A[[z]], b[z] = k * program.A[[z]], k * program.b[z]
-    return replace(program, A=sp.csr_array(A), b=b)
-
-
-def _balanced(program: ConicProgram) -> ConicProgram:
-    r"""The program with sums of squares in their own unit.
-
-    :math:`\|x\|^2 \le t` is compiled as :math:`\|(1 - t, 2x)\| \le 1 + t`, in which t and 1 are out of proportion unless
-    x is of the order of one. Half the sum and half the difference of the first two rows multiply to at least
-    :math:`\|x\|^2`, so that any factor may go from one to the other.
-    """
-    pairs = []
-    for block in program.blocks:
-        if block.kind == "second_order" and block.parameter > 2:
-            i, j = block.rows.start, block.rows.start + 1
-            ends = [
-                (program.A[[i]] + sign * program.A[[j]], program.b[i] + sign * program.b[j]) for sign in (1.0, -1.0)
-            ]
-            constant = [not row.count_nonzero() and bool(right) for row, right in ends]
-            if constant[0] != constant[1]:
-                pairs.append((i, j, ends))
-    if not pairs:
-        return program
-    columns = _reaches_of(program)
-    A, b = program.A.tolil(copy=True), program.b.copy()
-    for i, j, ((one, first), (other, second)) in pairs:
-        sizes = [
-            max(float(abs(row * columns).max()), abs(float(right))) for row, right in ((one, first), (other, second))
-        ]
-        # In steps, so that sets whose numbers differ a little have the same arrays.
-        factor = STEP ** round(np.log(sizes[1] / sizes[0]) / (2.0 * np.log(STEP))) if all(sizes) else 1.0
-        for row, sign in ((i, 1.0), (j, -1.0)):
-            A[[row]] = (factor * one + sign * other / factor) / 2
-            b[row] = (factor * first + sign * second / factor) / 2
-    return replace(program, A=sp.csr_array(A), b=b)
-
-
-def _reaches_of(program: ConicProgram) -> Array:
-    """The size of each variable: the bound on it alone where there is one, or what scaling makes of all constraints."""
-    columns = program.equilibrated()[1].columns.copy()
-    zero, count = program.cones.zero, program.cones.nonnegative
-    for row in range(zero, zero + count):
-        entries = slice(program.A.indptr[row], program.A.indptr[row + 1])
-        if entries.stop - entries.start == 1 and program.b[row] and program.A.data[entries.start]:
-            columns[program.A.indices[entries.start]] = abs(program.b[row] / program.A.data[entries.start])
-    return np.asarray(columns)
 
 
 def _onto_equations(program: ConicProgram, x: Array) -> Array:

@@ -30,6 +30,7 @@ __all__ = [
     "depth",
     "in_position",
     "is_crooked",
+    "is_inside",
     "product",
     "thinnest_slack",
 ]
@@ -75,6 +76,20 @@ def thinnest_slack(slack: Array, cones: Cones, among: Collection[int] | None = N
     """The least eigenvalue of all semidefinite slacks, or those of some cones, each brought to ones on its diagonal."""
     blocks = [b for k, b in enumerate(cones.blocks()) if b.kind == "semidefinite" and (among is None or k in among)]
     return min((_thinnest(slack, block) for block in blocks), default=np.inf)
+
+
+def is_inside(slack: Array, terms: Array, cones: Cones) -> bool:
+    """Whether a slack lies inside of every cone by more than rounding of the terms that it is made of; of exponential and
+    power cones nothing is known."""
+    for block in cones.blocks():
+        own, size = slack[block.rows], terms[block.rows]
+        if block.kind == "nonnegative" and not (own > OUTSIDE * size).all():
+            return False
+        if block.kind == "second_order" and not own[0] - np.linalg.norm(own[1:]) > OUTSIDE * size[0]:
+            return False
+        if block.kind in ("exponential", "power"):
+            return False
+    return thinnest_slack(slack, cones) > 0
 
 
 def _thinnest(slack: Array, block: Block) -> float:
@@ -166,7 +181,14 @@ def _eliminated(found: Position) -> Position:
     frame[inner, own:] = right[rank:].T
     combined, turned = sp.csr_array(rows), sp.csr_array(frame)
     less = replace(found.cones, zero=zero - rank)
-    return Position(combined, turned, product(combined, A, turned), less, np.arange(own))
+    left_over = product(combined, A, turned)
+    # Of an equation that says nothing new rounding is left, which in its own size would say something else.
+    terms = np.asarray((abs(combined) @ abs(A) @ abs(turned)).sum(axis=1)).ravel()
+    says = np.asarray(abs(left_over).sum(axis=1)).ravel() > NOTHING * terms
+    says[less.zero :] = True
+    told = sp.csr_array(sp.diags_array(says.astype(float)) @ left_over)
+    told.eliminate_zeros()
+    return Position(combined, turned, told, less, np.arange(own))
 
 
 def _turn(found: Position) -> sp.csr_array | None:

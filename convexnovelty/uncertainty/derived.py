@@ -235,7 +235,8 @@ def derived_loss(uncertainty: MomentSet, a: Any, kappa: Any) -> Counterpart:
     w = cp.hstack([a, (0.5 / lift.unit * kappa) * lift.entries])
     through = sp.csr_array(sp.block_diag([sp.eye_array(a.size), lift.weights], format="csr"))
     # Means and covariances reach differently far: the unit is what both are measured in.
-    bound = lift.membership.support(w, lift.unit, lift.unit, unseen=lift.unseen, through=through)
+    reach = max(lift.reach / lift.unit, float(np.max(lift.membership.widths[: a.size])))
+    bound = lift.membership.support(w, lift.unit, min(reach, lift.unit), unseen=lift.unseen, through=through)
     value = lift.unit * bound.value + kappa * (0.5 * lift.unit * convex(lift.level) + lift.rest)
     return Counterpart(value, [*lift.constraints, *bound.constraints])
 

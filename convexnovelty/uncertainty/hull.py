@@ -51,12 +51,12 @@ class _Hull(Operator):
         """A mixture of a member of either set."""
         from convexnovelty.uncertainty.derived import membership_of
 
-        share = cp.Variable(nonneg=True)
+        share = cp.Variable(value=0.5)
         own, _ = self.parted(member)
         flat = cp.hstack([_flat(block) for block in own])
         one, first = membership_of(self.first.plain()).multiple(share)
         other, second = membership_of(self.second.plain()).multiple(1 - share)
-        return [flat == one + other, share <= 1, *first, *second]
+        return [flat == one + other, share >= 0, share <= 1, *first, *second]
 
 
 class _LinearHull(_Hull):

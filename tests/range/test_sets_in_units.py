@@ -10,13 +10,19 @@ import convexnovelty as cn
 from convexnovelty.conic import ConicProgram
 from convexnovelty.methods.single_class_mpm import semi_infinite
 from convexnovelty.uncertainty import (
+    BuresBall,
     CovarianceSet,
     DiagonalBall,
     FrobeniusBall,
+    GelbrichBall,
     MeanEllipsoid,
+    MeanSet,
+    MomentSet,
     WishartBall,
     evaluate_deviation,
+    evaluate_loss,
     gauge,
+    worst_member,
 )
 
 POINTS = np.random.default_rng(0).standard_normal((40, 3)) @ np.diag([1.0, 2.0, 0.5]) + [1.0, 2.0, 3.0]
@@ -90,3 +96,81 @@ def test_a_gauge_is_the_norm_of_the_displacement_in_every_unit(unit):
     assert gauge(ball.centred(moments), moved) == pytest.approx(size, rel=1e-6)
     assert gauge(ball.image(np.eye(3)).centred(moments), moved) == pytest.approx(size, rel=1e-6)
     assert gauge((ball & DiagonalBall(radius=2 * size)).centred(moments), moved) == pytest.approx(1.0, rel=1e-6)
+
+
+class Transport(MomentSet):
+    """The GelbrichBall by its membership: squares of the mean beside variances, and a coupling that no equation gives."""
+
+    def membership(self, m, S):
+        C = self.center_covariance
+        Y = cp.Variable(C.shape)
+        moved = cp.sum_squares(m - self.center_mean) + cp.trace(S) + np.trace(C) - 2 * cp.trace(Y)
+        return [cp.bmat([[S, Y], [Y.T, C]]) >> 0, moved <= self.radius**2]
+
+
+COMBINED = {
+    "alone": lambda radius: Transport(radius),
+    "intersection": lambda radius: Transport(radius) & Transport(2 * radius),
+    "hull": lambda radius: Transport(radius) | Transport(radius / 2),
+}
+
+
+@pytest.mark.parametrize("unit", [1e-7, 1e-6, 1e-5, 1e-3, 1.0, 1e2, 1e6])
+@pytest.mark.parametrize("combined", COMBINED)
+def test_squares_beside_variances_in_every_unit(combined, unit):
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    C = (Q * [1.0, 0.5, 0.1]) @ Q.T
+    moments, a = cn.Moments(np.full(3, unit), unit**2 * (C + C.T) / 2), rng.normal(size=3) / unit
+    right = unit * np.sqrt(a @ C @ a) + 0.1 * unit * np.linalg.norm(a)  # the coupling that stretches along a
+    found = COMBINED[combined](0.1 * unit).centred(moments)
+    assert evaluate_deviation(found, a) == pytest.approx(right, rel=2e-6)
+    ball = GelbrichBall(0.1 * unit).centred(moments)
+    assert evaluate_loss(found, a, 1.3) == pytest.approx(evaluate_loss(ball, a, 1.3), rel=2e-6)
+    assert gauge(ball, worst_member(found, a, 1.3)) <= 0.1 * unit * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-8, 1e-7, 1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("order, radius", [(1, 0.025), (1, 0.2), (3, 0.05), (3, 0.3)])
+def test_a_method_with_squares_beside_variances(order, radius, unit):
+    moments = cn.Moments(np.full(order, 3 * unit), np.diag([1.0, 0.5, 0.1][:order]) * unit**2)
+    right = cn.single_class_mpm(
+        cn.Moments(moments.mean / unit, moments.covariance / unit**2), 0.5, GelbrichBall(radius)
+    )
+    found = cn.single_class_mpm(moments, 0.5, Transport(radius * unit)).solve().objective
+    assert found == pytest.approx(right.solve().objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("combined", COMBINED)
+@pytest.mark.parametrize("radius", [1e-3, 7e-3])
+def test_a_small_ball_round_columns_of_many_sizes(combined, radius):
+    """Ball radii are shares of the largest deviation; the bound of the square is their square."""
+    moments = cn.Moments(np.array([613.0, -208.0, 0.2, -0.07]), np.diag([1e4, 1.28e3, 164.0, 21.0]))
+    a, found = np.array([0.01, -0.02, 0.05, -0.13]), COMBINED[combined](100 * radius).centred(moments)
+    ball = GelbrichBall(100 * radius).centred(moments)
+    assert evaluate_loss(found, a, 3.0) == pytest.approx(evaluate_loss(ball, a, 3.0), rel=1e-6)
+    assert evaluate_deviation(found, a) == pytest.approx(evaluate_deviation(ball, a), rel=2e-6)
+
+
+class Scatter(MeanSet):
+    """The MeanEllipsoid by its membership, as a fraction of a vector and a matrix."""
+
+    def membership(self, m, S):
+        return [cp.matrix_frac(m - self.center, S) <= self.radius**2]
+
+
+class Coupled(CovarianceSet):
+    """The BuresBall by its membership."""
+
+    def membership(self, S):
+        Y = cp.Variable(self.center.shape)
+        moved = cp.trace(S) + np.trace(self.center) - 2 * cp.trace(Y)
+        return [cp.bmat([[S, Y], [Y.T, self.center]]) >> 0, moved <= self.radius**2]
+
+
+def test_equations_of_which_one_says_nothing_new():
+    """In its own size the rounding that is left of it would be an equation."""
+    moments = cn.Moments(np.array([-8.9, -30.6]), np.diag([100.0, 61.4]))
+    right = cn.single_class_mpm(moments, 0.5, MeanEllipsoid(0.0764) * BuresBall(0.598)).solve().objective
+    hull = Scatter(0.0764) * (Coupled(0.598) | Coupled(0.299))
+    assert cn.single_class_mpm(moments, 0.5, hull).solve().objective == pytest.approx(right, rel=1e-6)

@@ -1,0 +1,201 @@
+r"""Units of what a membership is compiled to: sizes of its further variables, of sums of squares, and of exponentials.
+
+A solver's tolerances are absolute. What CVXPY puts beside a one, such as the epigraph of a square or the logarithm of a
+determinant, is of the size of one in one unit of the data alone; cones are kept by maps that bring it back to one in all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from convexnovelty.cones import triangle
+from convexnovelty.conic import ConicProgram
+from convexnovelty.validation import Array
+
+__all__ = ["evened", "in_units", "squares", "with_even_squares"]
+
+STEP = 1e4  # by whose powers the factors of a sum of squares are brought together
+ROUNDING = 1e-9  # share of the largest entry of a row below which another may be what is left of a difference
+
+
+def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> tuple[ConicProgram, Array]:
+    r"""The program with units for its further variables: those that equations with variables of known units give them, and
+    cones that hold both.
+
+    In :math:`\|x\|^2 \le pq`, as a sum of squares is compiled, two sizes give the third. ``sizes`` are those that are
+    known, zero where none is; ``columns`` are in their units already. The units come with the program.
+    """
+    products, A = list(squares(program)), program.A.tolil(copy=True)
+    for square in products:
+        A[[square.first]], A[[square.first + 1]] = square.factors
+    # As written, where what rounding has left of a difference is one of the least coefficients.
+    written = abs(sp.coo_array(sp.csr_array(A) @ sp.diags_array(1.0 / np.where(sizes > 0, sizes, 1.0))))
+    i, j = written.coords
+    clear = written.data > ROUNDING * np.asarray(written.max(axis=1).todense()).ravel()[i]
+    i, j, entries = i[clear], j[clear], written.data[clear]
+    # Equations one by one, cones as a whole; what bounds one number says nothing of another.
+    group = np.arange(program.b.size)
+    for block in program.blocks:
+        if block.kind in ("second_order", "semidefinite"):
+            group[block.rows] = block.rows.start
+    for square in products:
+        group[square.first : square.stop] = np.minimum(np.arange(square.first, square.stop), square.first + 2)
+    stated = (i < program.cones.zero) | (i >= program.cones.zero + program.cones.nonnegative)
+    i, j, entries = group[i[stated]], j[stated], entries[stated]
+    sizes = sizes.copy()
+    while True:
+        known = np.zeros(program.b.size)
+        np.maximum.at(known, i, entries * sizes[j])
+        for square in products:
+            three = slice(square.first, square.first + 3)
+            known[three] = _third(*np.maximum(known[three], square.constants))
+        told = (sizes[j] == 0) & (known[i] > 0)
+        if not told.any():
+            break
+        width = np.zeros(sizes.size)
+        np.maximum.at(width, j[told], entries[told] / known[i[told]])
+        sizes = np.where(width > 0, 1.0 / np.where(width > 0, width, 1.0), sizes)
+    sizes[columns] = 1.0
+    exact = _powers(np.where(sizes > 0, sizes, 1.0))
+    posed = _with_even_exponentials(replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact))))
+    return _in_rows(with_even_squares(posed, np.ones(exact.size))), exact
+
+
+def _in_rows(program: ConicProgram) -> ConicProgram:
+    """The program with rows of size one, by what they hold of variables, so that other numbers leave them alone."""
+    sizes = np.asarray(abs(program.A).max(axis=1).todense()).ravel()
+    for block in program.blocks:
+        if block.kind not in ("zero", "nonnegative", "semidefinite"):
+            sizes[block.rows] = sizes[block.rows].max()
+    rows = _powers(1.0 / np.where(sizes > 0, sizes, 1.0))
+    for block in program.blocks:
+        if block.kind == "semidefinite":  # D X D with a diagonal D
+            first, second = triangle(block.parameter)
+            diagonal = _powers(np.sqrt(rows[block.rows][first == second]))
+            rows[block.rows] = diagonal[first] * diagonal[second]
+    return replace(program, A=sp.csr_array(sp.diags_array(rows) @ program.A), b=rows * program.b)
+
+
+def _powers(sizes: Array) -> Array:
+    """The nearest powers of two, which leave every digit as it is."""
+    return np.asarray(2.0 ** np.round(np.log2(sizes)))
+
+
+def _third(p: float, q: float, x: float) -> tuple[float, float, float]:
+    r"""The sizes in :math:`\|x\|^2 = pq`, where two of the three are known."""
+    if p > 0 and q > 0 and not x > 0:
+        return p, q, math.sqrt(p) * math.sqrt(q)
+    if x > 0 and p > 0 and not q > 0:
+        return p, x / p * x, x
+    if x > 0 and q > 0 and not p > 0:
+        return x / q * x, q, x
+    return p, q, x
+
+
+def _with_even_exponentials(program: ConicProgram) -> ConicProgram:
+    r"""The program with exponential cones :math:`y e^{x/y} \le z` in which z is of size one: :math:`(x + y\log k, y, kz)` belongs
+    to the cone with (x, y, z)."""
+    blocks = [block for block in program.blocks if block.kind == "exponential"]
+    if not blocks:
+        return program
+    A, b = program.A.tolil(copy=True), program.b.copy()
+    for x, y, z in (range(block.rows.start, block.rows.stop) for block in blocks):
+        size = max(float(abs(program.A[[z]]).max()), abs(float(program.b[z])))
+        if size > 0:
+            k = 2.0 ** -round(np.log2(size))
+            A[[x]], b[x] = program.A[[x]] + np.log(k) * program.A[[y]], program.b[x] + np.log(k) * program.b[y]
+            A[[z]], b[z] = k * program.A[[z]], k * program.b[z]
+    return replace(program, A=sp.csr_array(A), b=b)
+
+
+# -- sums of squares -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Square:
+    r"""A second-order cone :math:`\|x\|^2 \le pq`, in rows :math:`(p + q)/2`, :math:`(p - q)/2` and :math:`x`.
+
+    ``factors`` are the rows of :math:`p` and :math:`q`, ``right`` their right-hand sides.
+    """
+
+    first: int
+    stop: int
+    factors: tuple[sp.csr_array, sp.csr_array]
+    right: tuple[float, float]
+
+    @property
+    def constants(self) -> Array:
+        """The sizes of p, q and x as far as they are constant; zero where they are not."""
+        sizes = [0.0 if row.nnz else abs(right) for row, right in zip(self.factors, self.right, strict=True)]
+        return np.array([*sizes, 0.0])
+
+    def disproportion(self, columns: Array) -> float:
+        """The size of q beside that of p where columns have some sizes; one where a factor has none."""
+        p, q = (
+            max(float(abs(row * columns).max()), abs(right))
+            for row, right in zip(self.factors, self.right, strict=True)
+        )
+        return q / p if p > 0 and q > 0 else 1.0
+
+
+def squares(program: ConicProgram) -> Iterator[Square]:
+    r"""The sums of squares beside their bounds, as they are compiled."""
+    for block in program.blocks:
+        if block.kind != "second_order" or block.parameter < 3:
+            continue
+        i, j = block.rows.start, block.rows.start + 1
+        p, q = sp.csr_array(program.A[[i]] + program.A[[j]]), sp.csr_array(program.A[[i]] - program.A[[j]])
+        p.eliminate_zeros()
+        q.eliminate_zeros()
+        # Of a norm and its bound both the sum and the difference have the bound.
+        if p.nnz + q.nnz and not np.intersect1d(p.indices, q.indices).size:
+            yield Square(i, block.rows.stop, (p, q), (program.b[i] + program.b[j], program.b[i] - program.b[j]))
+
+
+def evened(found: Sequence[Square], factors: Sequence[float], rows: int) -> list[Callable[[Any], Any]]:
+    r"""Maps of the rows of a program that multiply :math:`p` by a factor and divide :math:`q` by it.
+
+    Sums and differences are taken first, so that what cancels does so exactly.
+    """
+    apart, together = (sp.eye_array(rows, format="lil") for _ in range(2))
+    for square, factor in zip(found, factors, strict=True):
+        both = [[square.first], [square.first + 1]], [square.first, square.first + 1]
+        apart[both] = np.array([[1.0, 1.0], [1.0, -1.0]])
+        together[both] = np.array([[factor, 1 / factor], [factor, -1 / factor]]) / 2
+    return [sp.csr_array(apart).__matmul__, sp.csr_array(together).__matmul__]
+
+
+def with_even_squares(program: ConicProgram, columns: Array | None = None) -> ConicProgram:
+    r"""The program with sums of squares in their own unit.
+
+    :math:`\|x\|^2 \le t` is compiled as :math:`\|(1 - t, 2x)\| \le 1 + t`, in which t and 1 are out of proportion unless
+    x is of the order of one. ``columns`` are the sizes of the variables, what scaling makes of them by default.
+    """
+    found = list(squares(program))
+    if not found:
+        return program
+    columns = _reaches_of(program) if columns is None else columns
+    A, b = program.A, program.b
+    # In steps, so that sets whose numbers differ a little have the same arrays.
+    steps = [round(math.log(square.disproportion(columns)) / math.log(STEP)) for square in found]
+    for step in evened(found, [math.sqrt(STEP) ** power for power in steps], b.size):
+        A, b = step(A), step(b)
+    return replace(program, A=sp.csr_array(A), b=b)
+
+
+def _reaches_of(program: ConicProgram) -> Array:
+    """The size of each variable: the bound on it alone where there is one, or what scaling makes of all constraints."""
+    columns = program.equilibrated()[1].columns.copy()
+    zero, count = program.cones.zero, program.cones.nonnegative
+    for row in range(zero, zero + count):
+        entries = slice(program.A.indptr[row], program.A.indptr[row + 1])
+        if entries.stop - entries.start == 1 and program.b[row] and program.A.data[entries.start]:
+            columns[program.A.indices[entries.start]] = abs(program.b[row] / program.A.data[entries.start])
+    return np.asarray(columns)
