@@ -6,7 +6,6 @@ Lanckriet, El Ghaoui and Jordan (2003), section 3. The paper's :math:`\alpha` is
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -21,7 +20,9 @@ from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes, devi
 from convexnovelty.algorithms.kernel_ridge import DENSE, RidgeSolution
 from convexnovelty.algorithms.kernel_ridge import kernel_ridge as ridge_system
 from convexnovelty.chance import family
+from convexnovelty.conic import ConicProgram
 from convexnovelty.declare import Claim, Instance, Method
+from convexnovelty.direct import minimum
 from convexnovelty.errors import InfeasibleError, InputError, SolverError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
@@ -346,11 +347,12 @@ def _direction(moments: Moments, covariance: Array) -> tuple[Array, bool]:
 
 
 def _kappa_limit(moments: Moments, uncertainty: UncertaintySet | None, numbers: dict[str, float]) -> float:
-    """The supremum of feasible kappa: bisection on whether a robust loss below zero exists."""
+    """The supremum of feasible kappa: the largest robust margin of a direction with the worst deviation one, or where kappa
+    stands inside of the counterpart of a joint set, bisection on whether there is any."""
     recipe = as_moment_set(uncertainty)
     recipe = recipe.replaced(**numbers) if numbers else recipe
     robust = recipe.centred(moments)
-    frame = Frame.of(moments, rotate=False)
+    frame = Frame.of(moments, rotate=recipe.rotation_invariant)
     a = frame.direction()
     kappa = cp.Parameter(nonneg=True, value=0.0)
     loss = worst_loss(robust, -frame.posed(a), kappa)
@@ -360,16 +362,16 @@ def _kappa_limit(moments: Moments, uncertainty: UncertaintySet | None, numbers: 
 
     def margin(value: float) -> float:
         kappa.value = value
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # far past the edge any status but optimal means no
-            problem.solve(solver="CLARABEL")
-        return -float(problem.value) if problem.status == cp.OPTIMAL else 0.0
+        found = minimum(ConicProgram.from_problem(problem))
+        if found is None:
+            raise SolverError(f"confidence: the largest feasible one was not found (at kappa = {value:.6g})", "failed")
+        return -found
 
-    low, high = 0.0, margin(0.0)  # the limit itself, unless kappa stands inside of the counterpart of a joint set
-    if problem.status != cp.OPTIMAL:
-        raise SolverError(f"confidence: the largest feasible one was not found (status {problem.status})", "failed")
+    low, high = 0.0, margin(0.0)
     if high <= 1e-9:
         return 0.0
+    if isinstance(robust, Product) and robust.separate:
+        return high
     while high < FAR and margin(high) > 1e-9 * high:
         low, high = high, 2 * high
     for _ in range(60):

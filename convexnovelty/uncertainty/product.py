@@ -91,10 +91,11 @@ class Product(Composite, MomentSet):
         """The covariances' own."""
         from convexnovelty.uncertainty.counterparts import worst_deviation
 
-        return worst_deviation(self.covariances, a) if self._separate else None
+        return worst_deviation(self.covariances, a) if self.separate else None
 
     @property
-    def _separate(self) -> bool:
+    def separate(self) -> bool:
+        """Whether mean and covariance have worst cases of their own, which kappa does not change."""
         return self.means.deviations is not None or not self.means.uses_covariance
 
     def worst_member(self, a: Array, kappa: float) -> tuple[Array, Array] | None:

@@ -47,3 +47,34 @@ def test_the_limit_of_a_joint_set_by_hand():
     with pytest.raises(InfeasibleError) as caught:
         single_class_mpm.closed_form(MOMENTS, 0.95, sets.DelageYe(gamma1, gamma2))
     assert caught.value.limit == pytest.approx(right, abs=1e-9)
+
+
+class Between(sets.CovarianceSet):
+    """The SpectralBall by its membership."""
+
+    def membership(self, S):
+        width = self.radius * np.eye(self.dimension)
+        return [S - self.center << width, S - self.center >> -width]
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda radius: Between(radius),
+        lambda radius: sets.SpectralBall(radius) & sets.SpectralBall(2 * radius),
+        lambda radius: 2 * sets.SpectralBall(radius / 2),
+        lambda radius: sets.FrobeniusBall(40 * radius) & sets.SpectralBall(radius),
+        lambda radius: sets.SpectralBall(radius) | sets.SpectralBall(radius / 3),
+    ],
+    ids=["own", "intersection", "dilation", "two_balls", "hull"],
+)
+def test_the_limit_of_a_set_that_is_met_by_its_membership(made, unit):
+    """All have the worst covariance S + rI, and the largest kappa is the norm of the mean in it."""
+    rng = np.random.default_rng(1)
+    X = unit * (rng.normal(size=(60, 4)) @ np.diag([1.0, 0.7, 0.5, 0.3]) + [1.0, 0.5, 0.8, 0.2])
+    moments, radius = cn.Moments.estimate(X), 0.2 * unit**2
+    squared = float(moments.mean @ np.linalg.solve(moments.covariance + radius * np.eye(4), moments.mean))
+    with pytest.raises(InfeasibleError, match="the largest feasible confidence is") as caught:
+        cn.single_class_mpm(moments, 0.8, made(radius)).solve()
+    assert caught.value.limit == pytest.approx(squared / (1.0 + squared), rel=1e-6)
