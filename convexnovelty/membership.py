@@ -311,10 +311,10 @@ class Membership:
         inside = self._first_point(first, None if known is None else known / scale.columns[self.columns])
         posed = self._posed_around(first, frame, inside)
         for _ in range(AGAIN):
-            if not (self.thin and posed[2].any()):
-                break
+            if not self.thin or _has_room(posed[0], posed[2]):
+                return posed
             posed = self._posed_around(*posed)
-        self._hidden |= self.thin and bool(posed[2].any())
+        self._hidden |= not _has_room(posed[0], posed[2])
         return posed
 
     def _posed_around(
@@ -791,6 +791,18 @@ def _completed(program: ConicProgram, columns: NDArray[np.intp], target: Array) 
 def _holds(program: ConicProgram, x: Array, violation: float = INSIDE) -> bool:
     """Whether a point satisfies the constraints, in a program that was scaled to size one."""
     return float(np.linalg.norm(program.cones.violations(program.b - program.A @ x))) <= violation
+
+
+def _has_room(program: ConicProgram, x: Array) -> bool:
+    """Whether the slacks of a point of a program in scale say more than a solver's tolerance does."""
+    slack = program.b - program.A @ x
+    for block in program.blocks:
+        own = slack[block.rows]
+        if block.kind == "nonnegative" and not (own > SEEN).all():
+            return False
+        if block.kind == "second_order" and not own[0] - np.linalg.norm(own[1:]) > SEEN * max(1.0, own[0]):
+            return False
+    return thinnest_slack(slack, program.cones) > SEEN
 
 
 def _extent(program: ConicProgram, columns: NDArray[np.intp]) -> float | None:
