@@ -32,6 +32,9 @@ PARTS = 3
 # The share of the largest singular value below which others have lost half of their digits where squares are computed.
 BY_SQUARES = 1e-4
 
+# The share of a variance up to which the square of what rounding took from the mean is rounding as well.
+UNSEEN = 1e-15
+
 # Rows of sparse points that are turned into a few axes at once.
 TURNED = 10_000
 
@@ -180,6 +183,11 @@ def dense_scatter(X: Array, weights: Array, roots: Array | None) -> tuple[Array,
     if roots is not None:
         rows *= roots[:, None]
     variances = np.einsum("ij,ij->j", rows, rows) / total
+    # Beside a mean of 1e18 a spread of 1e4 is one of a few last digits, of which the mean has lost its share.
+    off = remainder**2 > UNSEEN * variances
+    if off.any():
+        rows[:, off] -= remainder[off] if roots is None else np.outer(roots, remainder[off])
+        variances[off] = np.einsum("ij,ij->j", rows[:, off], rows[:, off]) / total
     constant = _constant(mean, variances)
     if constant.any():
         rows[:, constant] = 0.0

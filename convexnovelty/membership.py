@@ -708,6 +708,11 @@ class Membership:
 
 def _refuse_misleading(constraint: cp.Constraint, v: cp.Variable, name: str) -> None:
     """Raise InputError for what CVXPY would compile into something else than what the reader sees."""
+    if isinstance(constraint, cp.constraints.FiniteSet):  # which calls itself convex and is compiled as its hull
+        raise InputError(
+            f"{name}: its membership holds FiniteSet, values one by one, between which nothing is a member; give a convex set, "
+            "or its hull by bounds"
+        )
     if constraint.parameters():
         held = ", ".join(parameter.name() for parameter in constraint.parameters())
         raise InputError(

@@ -14,7 +14,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty.errors import InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.formulation import Formulation, Quantity, Tunable
-from convexnovelty.uncertainty import FrobeniusBall, GelbrichBall, MeanEllipsoid
+from convexnovelty.uncertainty import FrobeniusBall, GelbrichBall, MeanEllipsoid, WishartBall
 from convexnovelty.validation import nonnegative
 
 
@@ -134,6 +134,25 @@ def test_an_argument_that_chooses_the_program_can_be_set_as_any_other(factory, g
     )
     if given.keys().isdisjoint(chosen):
         assert problem.solve().objective == pytest.approx(first, rel=1e-7)
+
+
+def test_another_set_comes_with_numbers_of_its_own(moments):
+    """A number of the old set says nothing of the new one, whatever it is called."""
+
+    def fresh(uncertainty):
+        return cn.single_class_mpm(moments, 0.7, uncertainty).solve().objective
+
+    later = [FrobeniusBall(0.1), FrobeniusBall(0.3), MeanEllipsoid(0.2), FrobeniusBall(0.05) & WishartBall(0.1)]
+    problem = cn.single_class_mpm(moments, 0.7, FrobeniusBall(0.05))
+    assert [s.objective for s in problem.path(uncertainty=later)] == pytest.approx([*map(fresh, later)], rel=1e-8)
+    for uncertainty in later:
+        assert problem.set(uncertainty=uncertainty).solve().objective == pytest.approx(fresh(uncertainty), rel=1e-8)
+    changed = problem.set(radius=0.4, uncertainty=FrobeniusBall(0.3))
+    assert changed.solve().objective == pytest.approx(fresh(FrobeniusBall(0.4)), rel=1e-8)
+    # A number that was set stays where something else is changed.
+    doubled = cn.Moments(2 * moments.mean, moments.covariance)
+    right = cn.single_class_mpm(doubled, 0.7, FrobeniusBall(0.4)).solve().objective
+    assert problem.set(moments=doubled).solve().objective == pytest.approx(right, rel=1e-8)
 
 
 def test_set_refuses_unknown_names_and_bad_values(moments):

@@ -160,6 +160,22 @@ def rational_moments(X: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np
     return np.array([float(m) for m in mean]), np.array([[float(x) for x in row] for row in pairs])
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("far", "spread"), [(1e8, 1e-6), (1.7e18, 1e4), (1.7e18, 1e6)])
+def test_dense_points_of_a_few_last_digits(far: float, spread: float, weighted: bool) -> None:
+    """Beside such a mean its own rounding is a share of the spread, as of time stamps in nanoseconds within microseconds."""
+    rng = np.random.default_rng(3)
+    X = far + spread * rng.normal(size=(50, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
+    weights = rng.exponential(size=50) if weighted else np.ones(50)
+    mean, covariance = rational_moments(X, weights)
+    given = {"weights": weights} if weighted else {}
+    np.testing.assert_allclose(Moments.estimate(X, **given).mean, mean, rtol=1e-15)
+    np.testing.assert_allclose(Moments.estimate(X, **given).covariance, covariance, rtol=1e-11)
+    for representation in ("diagonal", "low_rank"):
+        found = Moments.estimate(X, representation=representation, **given)
+        np.testing.assert_allclose(found.variances, np.diag(covariance), rtol=1e-11)
+
+
 def far_columns(n: int, far: float) -> tuple[sp.csr_array, np.ndarray]:
     """Columns far from zero, full and with gaps of little and of much weight, beside constant, sparse and empty ones."""
     rng = np.random.default_rng(n)

@@ -101,15 +101,21 @@ def _states_gauge(recipe: Any) -> bool:
 
 
 def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
-    """How far the worst member, and a point on its way, are from sets that are just large enough by the gauge."""
+    """How far some members are from sets that are just large enough by the gauge.
+
+    They are the worst member of one direction, a point on its way, and a mixture of the worst members of several: worst
+    members alone are corners, or differ from the centre by rank one, where other norms have the same value.
+    """
     centred = around(recipe, moments)
     alone = recipe.centred(np.zeros(moments.dimension) if isinstance(recipe, PointSet) else moments)
-    worst, size = Adversary(centred)(a, KAPPA).member, float(recipe.numbers()[recipe.grows_by])
-    blocks = worst if isinstance(worst, tuple) else (worst,)
+    size = float(recipe.numbers()[recipe.grows_by])
     centres = centred.center if isinstance(centred.center, tuple) else (centred.center,)
+    worst = [_parts(Adversary(centred)(w, KAPPA).member) for w in _around(a)]
+    steps = [tuple(_without_dust(b - c) for b, c in zip(member, centres, strict=True)) for member in worst]
+    mixed = tuple(sum(parts) / len(steps) for parts in zip(*steps, strict=True))
     gaps = []
-    for share in (1.0, 0.5):
-        member = tuple(c + share * _without_dust(b - c) for b, c in zip(blocks, centres, strict=True))
+    for share, step in ((1.0, steps[0]), (0.5, steps[0]), (1.0, mixed)):
+        member = tuple(c + share * s for c, s in zip(centres, step, strict=True))
         given = (
             (*member, np.asarray(moments.covariance)) if isinstance(recipe, MeanSet) and len(member) == 1 else member
         )
@@ -130,6 +136,15 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
                     f"the gauge of a member is {told:.6g}, and the set of size {bound:.6g} does not hold it"
                 )
     return max(gaps)
+
+
+def _parts(member: Any) -> tuple[Array, ...]:
+    return member if isinstance(member, tuple) else (member,)
+
+
+def _around(a: Array) -> list[Array]:
+    """A direction, and beside it as many others as span the space."""
+    return [a, *(a + float(np.linalg.norm(a)) * axis for axis in np.eye(a.size))]
 
 
 def _without_dust(step: Array) -> Array:

@@ -70,7 +70,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     factors : None for the full covariance; k for the factor model with k factors and a diagonal; 0 for the variances
         alone, which of sparse points by rows are read in one pass. Moments that were given are cut down likewise.
     ridge : variance added in every direction, as a share of the negatives' mean square ``unit**2`` (the squared length of
-        their mean and all variances together). None for 1e-6, and for none where ``factors`` are asked for: their model has
+        their mean and all variances together). None for 1e-6, and for none where ``factors`` is one or more: that model has
         a diagonal of its own. Directions without any variance tell positives for certain then, as they do with 0.
     solver : "auto" for coordinate descent where it is exact and Clarabel elsewhere, or the name of a CVXPY solver.
 

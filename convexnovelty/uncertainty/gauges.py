@@ -35,6 +35,8 @@ __all__ = ["gauge", "resizable", "size_name"]
 
 ENROLS_NOTHING = "the sizes of sets"
 
+NOTHING = 1e-12  # share of the largest entry of a matrix up to which an eigenvalue below zero is rounding
+
 
 def size_name(uncertainty: UncertaintySet) -> str | None:
     """The number by which a set grows: its radius, or the multiple of a dilation; None where there is no such number.
@@ -74,6 +76,12 @@ def gauge(uncertainty: Any, member: Any, *, largest: float = 1e6) -> float:
     name = size_name(uncertainty)
     if name is None:
         return _minkowski(uncertainty, blocks)
+    if name == "multiple" and hasattr(uncertainty, "shift"):
+        back = [block - shift for block, shift in zip(blocks, uncertainty.shift, strict=False)]
+        if any(block.ndim == 2 and np.linalg.eigvalsh(block)[0] < -NOTHING * np.abs(block).max() for block in back):
+            return math.inf  # no covariance is moved there
+        whole = (*back, *blocks[len(back) :])
+        return gauge(uncertainty.part, whole if len(whole) > 1 else whole[0], largest=largest)
     if name == "multiple" and not _is_moved(uncertainty):
         # What is made of a dilation by linear maps is as many times what is made of its part.
         return _minkowski(uncertainty.replaced(multiple=1.0), blocks)
@@ -87,7 +95,9 @@ def gauge(uncertainty: Any, member: Any, *, largest: float = 1e6) -> float:
 
 
 def _is_moved(uncertainty: Any) -> bool:
-    """Whether the set, or one that it is made of, does not lie around its centre."""
+    """Whether the set was moved after it was blown up, or something that it is made of was."""
+    if uncertainty.grows_by in vars(uncertainty):
+        return False
     parts = uncertainty.parts().values() if isinstance(uncertainty, Composite) else ()
     return hasattr(uncertainty, "shift") or any(map(_is_moved, parts))
 
@@ -164,6 +174,9 @@ def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float
     moved = float(np.abs(flat[: origin.size] - origin).max())
     if moved == 0 and uncertainty.nominal_at_zero:
         return 0.0
+    if moved == 0:
+        # What lies around another centre may hold its own one at a large size alone.
+        moved = float(np.abs(flat - _middle(_held(uncertainty, blocks))).max())
     present = float(uncertainty.numbers()[name]) or moved or 1.0
     low, high = 0.0, present
 
@@ -180,3 +193,9 @@ def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+def _middle(held: Membership) -> Array:
+    """The middle of the box around a set."""
+    ends = [[held.maximise(sign * axis)[0] * sign for sign in (1.0, -1.0)] for axis in np.eye(held.size)]
+    return np.asarray(np.mean(ends, axis=1))

@@ -127,6 +127,17 @@ def frobenius(self, a):
         ("gauge", lambda self, S: self.radius, "the gauge is the least radius at which the set holds a member"),
         ("gauge", lambda self, S: self.nonsense, "the gauge is the least radius at which the set holds a member"),
         ("gauge", lambda self, S: np.linalg.norm(S - self.center), None),
+        # What worst members of one direction show: they differ from the centre by rank one.
+        (
+            "gauge",
+            lambda self, S: np.linalg.norm(S - self.center, 2),
+            "the gauge is the least radius at which the set holds a member",
+        ),
+        (
+            "gauge",
+            lambda self, S: np.linalg.norm(S - self.center, "nuc"),
+            "the gauge is the least radius at which the set holds a member",
+        ),
     ],
 )
 def test_a_closed_form_is_tried_at_several_radii(name, given, claim):

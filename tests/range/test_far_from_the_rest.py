@@ -175,6 +175,32 @@ def test_closed_forms_have_no_limit_on_the_radius(radius):
     assert value == pytest.approx(A.sum() + (1 + math.sqrt(2) * radius) * length)
 
 
+def test_the_gauge_of_what_lies_around_another_centre():
+    """|u_1 - 3| <= t and |u_2| <= t hold the origin from t = 3 on."""
+    recipe = 4 * sets.Box([1.0, 1.0]) + [3.0, 0.0]
+    for member, size in (([0.0, 0.0], 3.0), ([1e-9, 0.0], 3.0), ([3.0, 0.5], 0.5), ([5.0, -1.0], 2.0)):
+        assert sets.gauge(recipe.centred(np.zeros(2)), member) == pytest.approx(size, rel=5e-6)
+    # Blown up after it was moved, a set may hold a member at some sizes alone, the least of which is meant.
+    moved = 2 * (sets.Box([1.0, 1.0]) + np.array([3.0, 0.0]))
+    for member, size in (([3.0, 0.0], 0.75), ([2.5, 0.0], 0.625), ([6.0, 0.0], 1.5)):
+        assert sets.gauge(moved.centred(np.zeros(2)), member) == pytest.approx(size, rel=5e-6)
+    assert sets.gauge(
+        (2 * (sets.Box([1.0, 1.0]) + np.array([0.5, 0.0]))).centred(np.zeros(2)), [0.0, 0.0]
+    ) == pytest.approx(0.0, abs=1e-6)
+    ball, unit = sets.FrobeniusBall(1.0), cn.Moments(np.zeros(2), np.eye(2))
+    for recipe, member, size in (
+        (2 * (ball + 3 * np.eye(2)), 4 * np.eye(2), 3 / (3 + math.sqrt(0.5))),
+        (5 * ball + 0.2 * np.eye(2), np.eye(2), 0.2 * math.sqrt(2)),
+        (5 * ball + 2 * np.eye(2), np.eye(2), math.inf),  # no member is below the shift
+    ):
+        assert sets.gauge(recipe.centred(unit), member) == pytest.approx(size, rel=5e-6)
+    turned = (4 * sets.Box([1.0, 1.0]) + [3.0, 0.0]).image(np.eye(2)).centred(np.zeros(2))
+    assert sets.gauge(turned, [0.0, 0.0]) == pytest.approx(3.0, rel=5e-6)
+    X = np.random.default_rng(0).normal(size=(30, 2)) + 5
+    means = 4 * sets.MeanWithin(sets.Box([1.0, 1.0])) + [3.0, 0.0]
+    assert sets.coverage(means, cn.Moments.estimate(X), X) == 1.0
+
+
 # -- gauges of what is made of dilations ----------------------------------------------------------------------------------
 
 
