@@ -73,19 +73,20 @@ class Product(Composite, MomentSet):
 
     def worst_loss(self, a: cp.Expression, kappa: Any) -> Counterpart | None:
         """The sum of the parts' worst cases."""
-        from convexnovelty.uncertainty.counterparts import support, worst_deviation
+        from convexnovelty.uncertainty.counterparts import worst_deviation
 
-        nu = self.means.deviations
-        if nu is None and self.means.uses_covariance:
+        return self.beside(a, kappa, worst_deviation(self.covariances, a)) if self._separate else None
+
+    def beside(self, a: cp.Expression, kappa: Any, spread: Any) -> Counterpart | None:
+        """The worst loss from the worst deviation, an expression or a counterpart; None where the parts hang together."""
+        from convexnovelty.uncertainty.counterparts import support
+
+        if not self._separate:
             return None
-        spread = worst_deviation(self.covariances, a)
-        if nu is not None:
-            shift = as_counterpart(self.means.center @ a)
-            spread = scaled(kappa + nu, spread)
-        else:
-            shift = support(self.means, a)
-            spread = scaled(kappa, spread)
-        return Counterpart(shift.value + spread.value, [*shift.constraints, *spread.constraints])
+        nu = self.means.deviations
+        shift = support(self.means, a) if nu is None else as_counterpart(self.means.center @ a)
+        wide = scaled(kappa if nu is None else kappa + nu, as_counterpart(spread))
+        return Counterpart(shift.value + wide.value, [*shift.constraints, *wide.constraints])
 
     def worst_deviation(self, a: cp.Expression) -> Counterpart | None:
         """The covariances' own."""
