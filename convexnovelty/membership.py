@@ -159,6 +159,7 @@ class Arrays:
         program = replace(program, c=np.zeros_like(program.c))
         if (units != 1.0).any():
             program = _with_even_exponentials(_in_units(program, columns, units))
+            program = _with_even_bounds(program, columns)
         return cls(_balanced(program).without_repetition(), columns, units)
 
     def moves_to(self, other: Arrays) -> bool:
@@ -732,6 +733,24 @@ def _in_units(program: ConicProgram, columns: NDArray[np.intp], units: Array) ->
         sizes = np.where(width > 0, 1.0 / np.where(width > 0, width, 1.0), sizes)
     sizes[columns] = 1.0
     # Powers of two leave every digit as it is.
+    exact = np.where(sizes > 0, 2.0 ** np.round(np.log2(np.where(sizes > 0, sizes, 1.0))), 1.0)
+    return replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact)))
+
+
+def _with_even_bounds(program: ConicProgram, columns: NDArray[np.intp]) -> ConicProgram:
+    r"""The program with units for variables that inequalities alone hold, as :math:`-t \le x \le t` does: those of the one
+    number that each is compared with."""
+    rows = program.A[program.cones.zero : program.cones.zero + program.cones.nonnegative]
+    sizes = np.zeros(program.c.size)
+    known = np.bincount(program.A.indices, minlength=sizes.size) > np.bincount(rows.indices, minlength=sizes.size)
+    known[columns] = True
+    for k in np.flatnonzero(np.diff(rows.indptr) == 2):
+        entries = slice(rows.indptr[k], rows.indptr[k + 1])
+        (i, j), (one, other) = rows.indices[entries], np.abs(rows.data[entries])
+        if known[i] and not known[j]:
+            sizes[j] = max(sizes[j], one / other)
+        elif known[j] and not known[i]:
+            sizes[i] = max(sizes[i], other / one)
     exact = np.where(sizes > 0, 2.0 ** np.round(np.log2(np.where(sizes > 0, sizes, 1.0))), 1.0)
     return replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact)))
 
