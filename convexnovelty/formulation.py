@@ -239,7 +239,8 @@ class Formulation:
         known = sorted(self._tunables) + (sorted(self.recipe.arguments) if self.recipe else [])
         if self.recipe is None:
             raise InputError(f"set: {', '.join(others)} cannot be changed here; known are {', '.join(known) or 'none'}")
-        arguments = _changed(self.recipe.arguments, {**self.parameters, **numbers})
+        # One after the other: numbers of a set that is replaced are not those of the new one.
+        arguments = _changed(_changed(self.recipe.arguments, self.parameters), numbers)
         unknown = [name for name in others if name not in arguments and not _belongs_to_set(arguments, name)]
         if unknown:
             raise InputError(f"set: there is no {', '.join(unknown)} here; known are {', '.join(dict.fromkeys(known))}")
