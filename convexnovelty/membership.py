@@ -306,8 +306,15 @@ class Membership:
             A, frame, cones, self.columns = found.A, product(frame, found.frame), found.cones, found.columns
         second = ConicProgram(np.zeros(A.shape[1]), A, self._entered(self._raw), cones)
         origin = np.zeros(A.shape[1])
-        held = _holds(second, origin) and well_inside(second, origin)
-        return second, frame, origin if held else self._inside(second)
+        held = _holds(second, origin)
+        if held and well_inside(second, origin):
+            return second, frame, origin
+        try:
+            return second, frame, self._inside(second)
+        except SolverError:
+            if not held:
+                raise
+            return second, frame, origin
 
     def _first_point(self, program: ConicProgram, known: Array | None) -> Array:
         """A point inside, as far from the walls as a solver's and a known member's show; notes whether the set is thin."""
@@ -507,6 +514,9 @@ class Membership:
         """
         self._require_seen()
         program = self._program
+        if program.cones.size == program.cones.zero:
+            # Equations alone bound nothing but a point. Variables that are zero have no size, and any would be a wrong one.
+            return share * self.centre, []
         x = cp.Variable(program.c.size)
         slack = share * program.b - program.A @ x
         # What a solver leaves of a centre at zero would pass for the size of a coordinate in what it becomes a part of.

@@ -107,6 +107,8 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
     worst, size = Adversary(centred)(a, KAPPA).member, float(recipe.numbers()[recipe.grows_by])
     blocks = worst if isinstance(worst, tuple) else (worst,)
     centres = centred.center if isinstance(centred.center, tuple) else (centred.center,)
+    if size == 0:
+        return _gauge_at_zero(recipe, alone, blocks, moments)
     gaps = []
     for share in (1.0, 0.5):
         member = tuple(c + share * _without_dust(b - c) for b, c in zip(blocks, centres, strict=True))
@@ -130,6 +132,21 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
                     f"the gauge of a member is {told:.6g}, and the set of size {bound:.6g} does not hold it"
                 )
     return max(gaps)
+
+
+def _gauge_at_zero(recipe: Any, alone: Any, blocks: tuple[Array, ...], moments: Moments) -> float:
+    """The gauge of the only member beside that of one as far off as the centre is large: rounding is all that is left of it."""
+    moved = tuple(block + (np.diag(np.diag(block)) if block.ndim == 2 else _along(block)) for block in blocks)
+    beside = (np.asarray(moments.covariance),) if isinstance(recipe, MeanSet) and len(blocks) == 1 else ()
+    told, far = (float(alone.gauge(*member, *beside)) for member in (blocks, moved))
+    if not told >= 0:
+        raise InputError(f"a member of the set of size 0 has the gauge {told:.6g}")
+    return told / far if 0 < far < math.inf else told
+
+
+def _along(block: Array) -> Array:
+    """A vector of the size of another one, and of one where that is zero."""
+    return np.full(block.size, (float(np.linalg.norm(block)) or 1.0) / math.sqrt(block.size))
 
 
 def _without_dust(step: Array) -> Array:

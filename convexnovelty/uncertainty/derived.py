@@ -34,7 +34,7 @@ from convexnovelty.uncertainty.face import UNSEEN, Face
 from convexnovelty.uncertainty.tools import as_expression, listed
 from convexnovelty.validation import Array
 
-__all__ = ["derived_deviation", "derived_loss", "derived_support", "membership_of"]
+__all__ = ["derived_deviation", "derived_loss", "derived_support", "membership_of", "stated"]
 
 ENROLS_NOTHING = "what is derived from every set's membership"
 
@@ -133,7 +133,20 @@ def _is_centre(uncertainty: UncertaintySet, arrays: Arrays) -> bool:
     Where the membership says so by a power of a norm, no interior-point method is exact: it keeps a root of its
     tolerance, of which the worst case would make per cents.
     """
-    return _is_nominal(uncertainty) and _size_left(uncertainty, arrays) <= POINT
+    return _is_nominal(uncertainty) and bool(
+        uncertainty.kept("is centre", lambda: _size_left(uncertainty, arrays) <= POINT)
+    )
+
+
+def stated(part: Any, member: list[Any]) -> list[Any]:
+    """Constraints that make a list of blocks a member of a centred set; a radius of zero is stated by equations.
+
+    Two such balls, or one within another, leave solvers a set without an inside that neither of them shows.
+    """
+    if _is_nominal(part) and not getattr(part, "uses_covariance", False) and _is_centre(part, _arrays(part)):
+        center = part.center if isinstance(part.center, tuple) else (part.center,)
+        return [block == at for block, at in zip(member, center, strict=True)]
+    return listed(part.membership(*member))
 
 
 def _is_nominal(uncertainty: UncertaintySet) -> bool:
@@ -150,8 +163,9 @@ def _size_left(uncertainty: UncertaintySet, arrays: Arrays) -> float:
     for sign in (1.0, -1.0):
         cost = np.zeros(program.c.size)
         cost[arrays.columns] = sign * direction
-        found = next(attempts(replace(program, c=cost), (1e-8,)))
-        if found.status not in DONE:
+        tried = attempts(replace(program, c=cost), (1e-8, 1e-6))
+        found = next((answer for answer in tried if answer.status in DONE), None)
+        if found is None:
             return float("inf")
         left = max(left, abs(float(direction @ (found.x[arrays.columns] - center))))
     return left

@@ -22,7 +22,6 @@ from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
-from convexnovelty.uncertainty.tools import listed
 from convexnovelty.validation import Array
 
 __all__ = ["Product", "as_moment_set"]
@@ -66,8 +65,10 @@ class Product(Composite, MomentSet):
 
     def membership(self, m: cp.Expression, S: cp.Expression) -> list[Any]:
         """Both memberships, and the covariance is one."""
-        of_mean = self.means.membership(m, S) if self.means.uses_covariance else self.means.membership(m)
-        return [*listed(of_mean), *listed(self.covariances.membership(S)), S >> 0]
+        from convexnovelty.uncertainty.derived import stated
+
+        of_mean = stated(self.means, [m, S] if self.means.uses_covariance else [m])
+        return [*of_mean, *stated(self.covariances, [S]), S >> 0]
 
     # Each part has a counterpart of its own, closed or derived; None where the parts hang together in an unknown way.
 
