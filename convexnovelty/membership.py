@@ -209,7 +209,7 @@ class Membership:
         for program in programs[1:]:
             try:
                 point = inside if _holds(program, inside) and well_inside(program, inside) else self._inside(program)
-            except EmptySetError:  # at some other number, which nobody has asked for
+            except (EmptySetError, SolverError):  # at some other number, which nobody has asked for
                 continue
             held.append(program)
             self._points.append(point)

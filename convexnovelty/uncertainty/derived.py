@@ -213,11 +213,15 @@ def _step(length: float) -> float:
 
 
 def _elsewhere(uncertainty: UncertaintySet, name: str) -> list[Any]:
-    """The set at two other values of a number, at steps that no formula is likely to have in mind."""
+    """The set at two other values of a number, at steps that no formula is likely to have in mind.
+
+    In the number's own unit: beside a radius of 1e-14 another one of 1e-3 is a set that no solver knows.
+    """
     value = uncertainty.numbers()[name]
+    step = 1e-3 * abs(value) if value else 1e-3
     found: list[Any] = uncertainty.kept(
         f"elsewhere {name}",
-        lambda: [uncertainty.replaced(**{name: value * f + s}) for f, s in ((1.618, 0.0), (0.577, 1e-3))],
+        lambda: [uncertainty.replaced(**{name: value * f + s}) for f, s in ((1.618, 0.0), (0.577, step))],
     )
     return found
 
