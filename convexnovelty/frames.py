@@ -119,17 +119,19 @@ def _is_within(moments: Moments) -> bool:
 
 
 def _posed(moments: Moments, axes: Array) -> Moments:
-    """The moments in axes; where only rounding of the mean lies along those without variance, it is taken away.
+    """The moments in axes; what rounding leaves of a variance along those without one is taken away, and of the mean.
 
-    Along them nothing else holds a direction back: a program finds a mean of 1e-16 and stretches it to one.
+    A variance of 1e-33 would pass for the unit of its axis, and a mean of 1e-16, where nothing else holds a direction back,
+    is found and stretched to one.
     """
     rank = moments.eigen[0].size
     posed = moments.rotated(axes)
-    if rank == moments.dimension or not _is_within(moments):
+    if rank == moments.dimension:
         return posed
     seen = np.arange(moments.dimension) < rank
     covariance = np.where(np.outer(seen, seen), posed.covariance, 0.0)
-    return Moments(np.where(seen, posed.mean, 0.0), covariance, moments.count, moments.ddof)
+    mean = np.where(seen, posed.mean, 0.0) if _is_within(moments) else posed.mean
+    return Moments(mean, covariance, moments.count, moments.ddof)
 
 
 def _range(variances: Array) -> float:

@@ -228,7 +228,7 @@ class Membership:
         for program in programs[1:]:
             try:
                 point = inside if _holds(program, inside) and well_inside(program, inside) else self._inside(program)
-            except EmptySetError:  # at some other number, which nobody has asked for
+            except (EmptySetError, SolverError):  # at some other number, which nobody has asked for
                 continue
             held.append(program)
             self._points.append(point)
@@ -352,8 +352,15 @@ class Membership:
             A, frame, cones, self.columns = found.A, product(frame, found.frame), found.cones, found.columns
         second = ConicProgram(np.zeros(A.shape[1]), A, self._entered(self._raw), cones)
         origin = np.zeros(A.shape[1])
-        held = _holds(second, origin) and well_inside(second, origin)
-        return second, frame, origin if held else self._inside(second)
+        held = _holds(second, origin)
+        if held and well_inside(second, origin):
+            return second, frame, origin
+        try:
+            return second, frame, self._inside(second)
+        except SolverError:
+            if not held:
+                raise
+            return second, frame, origin
 
     def _middle(self) -> Array | None:
         """The point that values of all further variables make by the equations, if it is inside by our own arithmetic."""
@@ -567,6 +574,9 @@ class Membership:
         """
         self._require_seen()
         program = self._program
+        if program.cones.size == program.cones.zero:
+            # Equations alone bound nothing but a point. Variables that are zero have no size, and any would be a wrong one.
+            return share * self.centre, []
         # In its own coordinates the set lies around the origin.
         x = cp.Variable(program.c.size, name=SHARED, value=np.zeros(program.c.size))
         slack = share * program.b - program.A @ x

@@ -65,7 +65,26 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
     sizes[columns] = 1.0
     exact = _powers(np.where(sizes > 0, sizes, 1.0))
     posed = _with_even_exponentials(replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact))))
-    return _in_rows(with_even_squares(posed, np.ones(exact.size))), exact
+    bounds = _sizes_by_bounds(posed, columns)
+    posed = replace(posed, A=sp.csr_array(posed.A @ sp.diags_array(bounds)))
+    return _in_rows(with_even_squares(posed, np.ones(exact.size))), exact * bounds
+
+
+def _sizes_by_bounds(program: ConicProgram, columns: NDArray[np.intp]) -> Array:
+    r"""Sizes of the variables that inequalities alone hold, as :math:`-t \le x \le t` does: those of the one number that each
+    is compared with; ones for the others."""
+    rows = program.A[program.cones.zero : program.cones.zero + program.cones.nonnegative]
+    sizes = np.zeros(program.c.size)
+    known = np.bincount(program.A.indices, minlength=sizes.size) > np.bincount(rows.indices, minlength=sizes.size)
+    known[columns] = True
+    for k in np.flatnonzero(np.diff(rows.indptr) == 2):
+        entries = slice(rows.indptr[k], rows.indptr[k + 1])
+        (i, j), (one, other) = rows.indices[entries], np.abs(rows.data[entries])
+        if known[i] and not known[j]:
+            sizes[j] = max(sizes[j], one / other)
+        elif known[j] and not known[i]:
+            sizes[i] = max(sizes[i], other / one)
+    return _powers(np.where(sizes > 0, sizes, 1.0))
 
 
 def _in_rows(program: ConicProgram) -> ConicProgram:

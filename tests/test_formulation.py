@@ -155,6 +155,18 @@ def test_another_set_comes_with_numbers_of_its_own(moments):
     assert problem.set(moments=doubled).solve().objective == pytest.approx(right, rel=1e-8)
 
 
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_set_that_replaces_another_brings_its_own_numbers(moments, moved):
+    """The radius of the one before was put into it without a word."""
+    problem = cn.single_class_mpm(moments, confidence=0.7, uncertainty=FrobeniusBall(0.2))
+    if moved:
+        problem.set(radius=0.4)
+    anew = cn.single_class_mpm(moments, 0.7, FrobeniusBall(0.3)).solve().objective
+    assert problem.set(uncertainty=FrobeniusBall(0.3)).solve().objective == pytest.approx(anew, rel=1e-9)
+    problem.set(uncertainty=FrobeniusBall(0.1), radius=0.3)
+    assert problem.solve().objective == pytest.approx(anew, rel=1e-9)
+
+
 def test_set_refuses_unknown_names_and_bad_values(moments):
     problem = cn.single_class_mpm(moments, confidence=0.7, uncertainty=FrobeniusBall(0.2))
     with pytest.raises(InputError, match="no nonsense here; known are"):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
 import convexnovelty as cn
 from convexnovelty.frames import Frame
-from convexnovelty.uncertainty import GelbrichBall
+from convexnovelty.uncertainty import FrobeniusBall, GelbrichBall, LoewnerInterval
 
 WIDE = np.random.default_rng(0).standard_normal((3, 6)) + 1
 
@@ -35,3 +36,32 @@ def test_fewer_points_than_columns_with_a_set_that_allows_rotation():
     deviation = np.sqrt(max(a @ moments.covariance @ a, 0.0))  # the best direction may have none, up to rounding
     assert moments.mean @ a - 1 == pytest.approx(deviation + radius * np.sqrt(2) * np.linalg.norm(a), rel=1e-6)
     assert solution.objective == pytest.approx(deviation + radius * np.linalg.norm(a), rel=1e-6)
+
+
+@pytest.mark.parametrize("mean", [[3.0, 2.0, 1.0], [0.1257302, -0.1321049, 0.6404227]])
+def test_axes_without_variance_have_none_in_the_frame(mean):
+    """What the rotation leaves of it would be the unit in which a set is compiled: the ball was called unbounded."""
+    factor = np.array([[0.1257302, -0.1321049, 0.6404227]])
+    frame = Frame.of(cn.Moments(mean, factor.T @ factor), rotate=True)
+    assert not frame.moments.covariance[1:].any()
+    assert frame.moments.eigen[0].size == 1
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("other", ["ball", "interval", "sum"])
+def test_sets_around_one_line_that_does_not_hold_the_mean(seed, other):
+    """The worst covariances written out, with no set of the library."""
+    factor, mean = np.random.default_rng(seed).standard_normal((1, 3)), np.array([3.0, 2.0, 1.0])
+    ball, interval = FrobeniusBall(0.1), LoewnerInterval(0.3, "nominal")
+    recipe = {"ball": ball | FrobeniusBall(0.05), "interval": ball | interval, "sum": ball + interval}[other]
+    a, kappa = cp.Variable(3), np.sqrt(0.3 / 0.7)
+    line, round_part = factor @ a, np.sqrt(0.1) * a
+    beside = cp.norm(cp.hstack([line, round_part]))
+    deviation = {
+        "ball": beside,
+        "interval": cp.maximum(beside, np.sqrt(1.3) * cp.norm(line)),
+        "sum": cp.norm(cp.hstack([np.sqrt(1.3) * line, round_part])),
+    }[other]
+    right = cp.Problem(cp.Minimize(deviation), [mean @ a - 1 >= kappa * deviation]).solve(solver="CLARABEL")
+    found = cn.single_class_mpm(cn.Moments(mean, factor.T @ factor), 0.3, recipe).solve()
+    assert found.objective == pytest.approx(right, rel=2e-6)

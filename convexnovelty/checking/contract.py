@@ -163,13 +163,21 @@ def _at(centred: UncertaintySet, a: Array) -> dict[str, float]:
     derived = evaluate(a, "derived")
     worst = Adversary(centred)(a, KAPPA)
     # A worst case of zero has no digits of its own: the size of the members gives the unit.
-    size = float(np.linalg.norm(worst.member)) if centred.family == "points" else float(centred.unit)  # type: ignore[attr-defined]
+    size = _size(centred, worst.member)
     scale = max(abs(derived), abs(worst.value), 1e-3 * float(np.linalg.norm(a)) * size, 1e-300)
     try:
         closed = evaluate(a, "closed")
     except ConvexNoveltyError:
         closed = math.nan
     return {"derived": derived, "adversary": worst.value, "closed": closed, "scale": scale}
+
+
+def _size(centred: UncertaintySet, member: Any) -> float:
+    """The size of the members; one for a point at the origin, of whose members rounding is all that is left."""
+    if centred.family != "points":
+        return float(centred.unit)  # type: ignore[attr-defined]
+    point = centred.nominal_at_zero and centred.numbers().get(centred.grows_by) == 0
+    return 1.0 if point else float(np.linalg.norm(member))
 
 
 def _as_written_row(

@@ -111,6 +111,8 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
     size = float(recipe.numbers()[recipe.grows_by])
     centres = centred.center if isinstance(centred.center, tuple) else (centred.center,)
     worst = [_parts(Adversary(centred)(w, KAPPA).member) for w in _around(a)]
+    if size == 0:
+        return _gauge_at_zero(recipe, alone, worst[0], moments)
     steps = [tuple(_without_dust(b - c) for b, c in zip(member, centres, strict=True)) for member in worst]
     mixed = tuple(sum(parts) / len(steps) for parts in zip(*steps, strict=True))
     gaps = []
@@ -145,6 +147,21 @@ def _parts(member: Any) -> tuple[Array, ...]:
 def _around(a: Array) -> list[Array]:
     """A direction, and beside it as many others as span the space."""
     return [a, *(a + float(np.linalg.norm(a)) * axis for axis in np.eye(a.size))]
+
+
+def _gauge_at_zero(recipe: Any, alone: Any, blocks: tuple[Array, ...], moments: Moments) -> float:
+    """The gauge of the only member beside that of one as far off as the centre is large: rounding is all that is left of it."""
+    moved = tuple(block + (np.diag(np.diag(block)) if block.ndim == 2 else _along(block)) for block in blocks)
+    beside = (np.asarray(moments.covariance),) if isinstance(recipe, MeanSet) and len(blocks) == 1 else ()
+    told, far = (float(alone.gauge(*member, *beside)) for member in (blocks, moved))
+    if not told >= 0:
+        raise InputError(f"a member of the set of size 0 has the gauge {told:.6g}")
+    return told / far if 0 < far < math.inf else told
+
+
+def _along(block: Array) -> Array:
+    """A vector of the size of another one, and of one where that is zero."""
+    return np.full(block.size, (float(np.linalg.norm(block)) or 1.0) / math.sqrt(block.size))
 
 
 def _without_dust(step: Array) -> Array:

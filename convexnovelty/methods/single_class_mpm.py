@@ -259,7 +259,8 @@ def _program(
     a = frame.direction(unit := frame.length())
     u = cp.Variable(name="u")
     deviation = worst_deviation(robust, frame.posed(a), route=route)
-    loss = worst_loss(robust, -frame.posed(a), kappa, route=route)
+    # A closed form is as short as the letter for it.
+    loss = worst_loss(robust, -frame.posed(a), kappa, route=route, spread=u if deviation.constraints else None)
     constraints = [
         deviation.value <= u,
         unit * loss.value + 1 <= 0,
@@ -354,10 +355,10 @@ def _kappa_limit(moments: Moments, uncertainty: UncertaintySet | None, numbers: 
     robust = recipe.centred(moments)
     frame = Frame.of(moments, rotate=recipe.rotation_invariant)
     a = frame.direction()
-    kappa = cp.Parameter(nonneg=True, value=0.0)
-    loss = worst_loss(robust, -frame.posed(a), kappa)
+    kappa, u = cp.Parameter(nonneg=True, value=0.0), cp.Variable()
     deviation = worst_deviation(robust, frame.posed(a))
-    bounded = [deviation.value <= 1, cp.norm(a.variable) <= 1e6]
+    loss = worst_loss(robust, -frame.posed(a), kappa, spread=u if deviation.constraints else None)
+    bounded = [deviation.value <= u, u <= 1, cp.norm(a.variable) <= 1e6]
     problem = cp.Problem(cp.Minimize(loss.value), [*bounded, *loss.constraints, *deviation.constraints])
 
     def margin(value: float) -> float:

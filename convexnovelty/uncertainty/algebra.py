@@ -21,7 +21,6 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite
-from convexnovelty.uncertainty.tools import listed
 from convexnovelty.validation import vector
 
 __all__ = ["Operator", "alike", "operate", "register"]
@@ -81,8 +80,9 @@ class Operator(Composite):
 
     def joined(self, part: UncertaintySet, member: list[Any], context: tuple[Any, ...] = ()) -> list[Any]:
         """Constraints that make ``member`` one of ``part``; a mean set that asks for it gets the covariance."""
-        wanted = [*member, *context] if getattr(part, "uses_covariance", False) else member
-        return listed(part.membership(*wanted))  # type: ignore[attr-defined]
+        from convexnovelty.uncertainty.derived import stated
+
+        return stated(part, [*member, *context] if getattr(part, "uses_covariance", False) else member)
 
     def parted(self, member: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
         """The member's own blocks, and what came with it (the covariance beside a mean)."""

@@ -38,7 +38,9 @@ ENROLS_NOTHING = "the functions that methods call"
 Route = Literal["best", "closed", "derived"] | None
 
 
-def worst_loss(uncertainty: UncertaintySet | None, a: Any, kappa: Any, route: Route = "best") -> Counterpart:
+def worst_loss(
+    uncertainty: UncertaintySet | None, a: Any, kappa: Any, route: Route = "best", *, spread: Any = None
+) -> Counterpart:
     r"""The counterpart of :math:`\sup_{(m,S)\in U} m'a + \kappa\sqrt{a'Sa}`.
 
     Parameters
@@ -48,19 +50,25 @@ def worst_loss(uncertainty: UncertaintySet | None, a: Any, kappa: Any, route: Ro
     kappa : a nonnegative number or CVXPY parameter.
     route : "best" (or None) takes the class's closed form if it has one; "derived" uses the membership alone;
         "closed" refuses to derive.
+    spread : what the program holds already that is at least :func:`worst_deviation` in this direction or its opposite. Where
+        mean and covariance do not know of each other it serves here too: the same derived again would be half of the program.
     """
     pair, a, kappa = as_moment_set(uncertainty), as_expression(a), _factor(kappa)
 
-    def derive(direction: Any) -> Counterpart:
+    def derive() -> Counterpart:
         if isinstance(pair, Product) and not pair.means.uses_covariance:
-            # Mean and covariance do not know of each other: two small programs instead of one in the product.
-            shift, spread = derived_support(pair.means, direction), derived_deviation(pair.covariances, direction)
-            return Counterpart(shift.value + kappa * spread.value, [*shift.constraints, *spread.constraints])
-        return derived_loss(pair, direction, kappa)
+            # Two small programs instead of one in the product, each in units of its own.
+            shift = _in_units(lambda direction: derived_support(pair.means, direction), a, pair.means)
+            if spread is not None:
+                return Counterpart(shift.value + kappa * spread, shift.constraints)
+            beside = worst_deviation(pair, a, route="derived")
+            return Counterpart(shift.value + kappa * beside.value, [*shift.constraints, *beside.constraints])
+        return _in_units(lambda direction: derived_loss(pair, direction, kappa), a, pair)
 
     if route == "derived":
-        return _in_units(derive, a, pair)
-    return _closed_or(pair, "worst_loss", (a, kappa), route, lambda: _in_units(derive, a, pair))
+        return derive()
+    beside = pair.beside(a, kappa, spread) if spread is not None and isinstance(pair, Product) else None
+    return _closed_or(pair, "worst_loss", (a, kappa), route, derive) if beside is None else beside
 
 
 def worst_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "best") -> Counterpart:
@@ -118,10 +126,10 @@ _OWN: dict[type[UncertaintySet], tuple[str, ...]] = {
 def _in_units(derive: Any, a: Any, uncertainty: Any) -> Counterpart:
     """A derived counterpart with inner variables of the order of one, for a direction whose losses are of that order.
 
-    Such a direction is of the size of one over the set's unit. Worst cases are homogeneous, so that the direction is
-    brought to size one, and its counterpart back.
+    Such a direction is of the size of one over the set's unit: the deviation, where there is one, which is what the lift of
+    a square is made of. Worst cases are homogeneous, so that the direction is brought to size one, and its counterpart back.
     """
-    unit = _size(uncertainty)
+    unit = _spread(uncertainty) if isinstance(uncertainty, (CovarianceSet, MomentSet)) else _size(uncertainty)
     if isinstance(a, cp.Expression) and a.is_constant() and not a.parameters() and np.any(a.value):
         # A set may be much larger than its centre shows; a direction that is known has seen to it.
         unit = max(unit, 1.0 / float(np.max(np.abs(a.value))))
@@ -214,8 +222,13 @@ def _size(uncertainty: Any) -> float:
     if isinstance(uncertainty, PointSet):
         return float(np.max(np.abs(uncertainty.center), initial=0.0)) or 1.0
     if isinstance(uncertainty, CovarianceSet):
-        return float(uncertainty.unit) or 1.0
+        return _spread(uncertainty)
     return max(float(np.max(np.abs(uncertainty.mean), initial=0.0)), float(uncertainty.unit)) or 1.0
+
+
+def _spread(uncertainty: Any) -> float:
+    """The size of the deviations at a set's centre, which its mean says nothing of: it may lie a thousand of them off."""
+    return float(np.linalg.norm(uncertainty.factor)) or float(uncertainty.unit) or 1.0
 
 
 def evaluate_loss(uncertainty: UncertaintySet | None, a: Any, kappa: float, route: Route = "best") -> float:

@@ -34,7 +34,7 @@ from convexnovelty.uncertainty.face import UNSEEN, Face
 from convexnovelty.uncertainty.tools import as_expression, listed
 from convexnovelty.validation import Array
 
-__all__ = ["derived_deviation", "derived_loss", "derived_support", "membership_of"]
+__all__ = ["derived_deviation", "derived_loss", "derived_support", "membership_of", "stated"]
 
 ENROLS_NOTHING = "what is derived from every set's membership"
 
@@ -134,7 +134,20 @@ def _is_centre(uncertainty: UncertaintySet, arrays: Arrays) -> bool:
     Where the membership says so by a power of a norm, no interior-point method is exact: it keeps a root of its
     tolerance, of which the worst case would make per cents.
     """
-    return _is_nominal(uncertainty) and _size_left(uncertainty, arrays) <= POINT
+    return _is_nominal(uncertainty) and bool(
+        uncertainty.kept("is centre", lambda: _size_left(uncertainty, arrays) <= POINT)
+    )
+
+
+def stated(part: Any, member: list[Any]) -> list[Any]:
+    """Constraints that make a list of blocks a member of a centred set; a radius of zero is stated by equations.
+
+    Two such balls, or one within another, leave solvers a set without an inside that neither of them shows.
+    """
+    if _is_nominal(part) and not getattr(part, "uses_covariance", False) and _is_centre(part, _arrays(part)):
+        center = part.center if isinstance(part.center, tuple) else (part.center,)
+        return [block == at for block, at in zip(member, center, strict=True)]
+    return listed(part.membership(*member))
 
 
 def _is_nominal(uncertainty: UncertaintySet) -> bool:
@@ -151,8 +164,9 @@ def _size_left(uncertainty: UncertaintySet, arrays: Arrays) -> float:
     for sign in (1.0, -1.0):
         cost = np.zeros(program.c.size)
         cost[arrays.columns] = sign * direction
-        found = next(attempts(replace(program, c=cost), (1e-8,)))
-        if found.status not in DONE:
+        tried = attempts(replace(program, c=cost), (1e-8, 1e-6))
+        found = next((answer for answer in tried if answer.status in DONE), None)
+        if found is None:
             return float("inf")
         left = max(left, abs(float(direction @ (found.x[arrays.columns] - center))))
     return left
@@ -200,11 +214,15 @@ def _step(length: float) -> float:
 
 
 def _elsewhere(uncertainty: UncertaintySet, name: str) -> list[Any]:
-    """The set at two other values of a number, at steps that no formula is likely to have in mind."""
+    """The set at two other values of a number, at steps that no formula is likely to have in mind.
+
+    In the number's own unit: beside a radius of 1e-14 another one of 1e-3 is a set that no solver knows.
+    """
     value = uncertainty.numbers()[name]
+    step = 1e-3 * abs(value) if value else 1e-3
     found: list[Any] = uncertainty.kept(
         f"elsewhere {name}",
-        lambda: [uncertainty.replaced(**{name: value * f + s}) for f, s in ((1.618, 0.0), (0.577, 1e-3))],
+        lambda: [uncertainty.replaced(**{name: value * f + s}) for f, s in ((1.618, 0.0), (0.577, step))],
     )
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from convexnovelty.validation import Array, integer, nonnegative
 __all__ = ["FactorModel"]
 
 ROUNDING = 1e-14  # the share of a variance that is left of one which factors explain wholly
+UNIT = 10  # by how many powers of two the unit of small loadings goes
 
 
 class FactorModel(CovarianceSet):
@@ -86,12 +88,15 @@ class FactorModel(CovarianceSet):
             nominal = nominal + cp.diag(np.eye(p)[:, free] @ d)
         if self.radius == 0:
             return [*bounds, S == nominal]
+        # W and its square beside a one: in a unit of their own, since a solver tells no square of 1e-18 from zero, and one
+        # that stays where the radius moves a little.
+        unit = 2.0 ** (UNIT * round(math.log2(self.radius) / UNIT))
         whole = cp.Variable((k + p, k + p), PSD=True)
-        W, Z = whole[:k, k:], whole[k:, k:]
+        W, Z = unit * whole[:k, k:], unit**2 * whole[k:, k:]
         return [
             *bounds,
             whole[:k, :k] == np.eye(k),
-            cp.diag(Z) <= (self.radius * self._deviations) ** 2,
+            cp.diag(whole[k:, k:]) <= (self.radius / unit * self._deviations) ** 2,
             S == nominal + V.T @ W + W.T @ V + Z,
         ]
 

@@ -53,7 +53,9 @@ class MeanWithin(Composite, MeanSet):
 
     def membership(self, m: cp.Expression) -> Any:
         """The mean is one of the points."""
-        return self.points.membership(m)
+        from convexnovelty.uncertainty.derived import stated
+
+        return stated(self.points, [m])
 
     def support(self, a: cp.Expression) -> Counterpart:
         """The points' own, at a direction of the order of one: those of moments are of one over their unit."""

@@ -22,7 +22,6 @@ from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
-from convexnovelty.uncertainty.tools import listed
 from convexnovelty.validation import Array
 
 __all__ = ["Product", "as_moment_set"]
@@ -66,26 +65,29 @@ class Product(Composite, MomentSet):
 
     def membership(self, m: cp.Expression, S: cp.Expression) -> list[Any]:
         """Both memberships, and the covariance is one."""
-        of_mean = self.means.membership(m, S) if self.means.uses_covariance else self.means.membership(m)
-        return [*listed(of_mean), *listed(self.covariances.membership(S)), S >> 0]
+        from convexnovelty.uncertainty.derived import stated
+
+        of_mean = stated(self.means, [m, S] if self.means.uses_covariance else [m])
+        return [*of_mean, *stated(self.covariances, [S]), S >> 0]
 
     # Each part has a counterpart of its own, closed or derived; None where the parts hang together in an unknown way.
 
     def worst_loss(self, a: cp.Expression, kappa: Any) -> Counterpart | None:
         """The sum of the parts' worst cases."""
-        from convexnovelty.uncertainty.counterparts import support, worst_deviation
+        from convexnovelty.uncertainty.counterparts import worst_deviation
 
-        nu = self.means.deviations
-        if nu is None and self.means.uses_covariance:
+        return self.beside(a, kappa, worst_deviation(self.covariances, a)) if self.separate else None
+
+    def beside(self, a: cp.Expression, kappa: Any, spread: Any) -> Counterpart | None:
+        """The worst loss from the worst deviation, an expression or a counterpart; None where the parts hang together."""
+        from convexnovelty.uncertainty.counterparts import support
+
+        if not self.separate:
             return None
-        spread = worst_deviation(self.covariances, a)
-        if nu is not None:
-            shift = as_counterpart(self.means.center @ a)
-            spread = scaled(kappa + nu, spread)
-        else:
-            shift = support(self.means, a)
-            spread = scaled(kappa, spread)
-        return Counterpart(shift.value + spread.value, [*shift.constraints, *spread.constraints])
+        nu = self.means.deviations
+        shift = support(self.means, a) if nu is None else as_counterpart(self.means.center @ a)
+        wide = scaled(kappa if nu is None else kappa + nu, as_counterpart(spread))
+        return Counterpart(shift.value + wide.value, [*shift.constraints, *wide.constraints])
 
     def worst_deviation(self, a: cp.Expression) -> Counterpart | None:
         """The covariances' own."""

@@ -337,3 +337,37 @@ def test_a_program_made_anew_counts_where_it_is_known_better_only(monkeypatch):
     assert problem.problem is before
     assert problem.parameters["radius"] == 1e6
     np.testing.assert_allclose(problem.variables["w"].value, found.values["w"])
+
+
+INTERSECTED = {
+    "Wishart": (sets.WishartBall(0.05) & sets.WishartBall(0.1), sets.WishartBall(0.05)),
+    "Kullback-Leibler": (sets.KLBall(0.05) & sets.KLBall(0.1), sets.KLBall(0.05)),
+    "Delage and Ye": (sets.DelageYe(0.01, 1.2) & sets.DelageYe(0.02, 1.4), sets.DelageYe(0.01, 1.2)),
+}
+
+
+@pytest.mark.parametrize("deviations", [300.0, 3000.0])
+@pytest.mark.parametrize("name", INTERSECTED)
+def test_a_mean_many_deviations_off_says_nothing_of_the_size_of_covariances(name, deviations):
+    """The smaller of two sets is their intersection, and its closed form knows no solver."""
+    whole, smaller = INTERSECTED[name]
+    mean = np.array([0.6, -0.5, 0.4, 0.48]) * deviations
+    moments = cn.Moments(mean, np.eye(4))
+    found, truth = (cn.single_class_mpm(moments, 0.3, recipe).solve().objective for recipe in (whole, smaller))
+    assert found == pytest.approx(truth, rel=1e-6)
+
+
+@pytest.mark.parametrize(("seed", "exponent"), [(2, 4.7), (4, 6.55), (5, 6.2)])
+@pytest.mark.parametrize("representation", ["dense", "low_rank"])
+def test_thin_sets_around_far_means_keep_their_digits(seed, exponent, representation):
+    rng = np.random.default_rng(seed)
+    axes = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    F = np.logspace(0, -exponent / 2, 6)[:, None] * axes.T
+    mean, radius = 3 * rng.standard_normal(6), 10 ** rng.uniform(-2, 0)
+    moments = cn.Moments(mean, F.T @ F) if representation == "dense" else cn.Moments.low_rank(mean, F)
+    both = sets.WishartBall(radius) & sets.WishartBall(2 * radius)
+    found = cn.single_class_mpm(moments, 0.3, both).solve().objective
+    # min w|y| with m'y - kappa w|y| = 1 in coordinates in which the covariance is the identity.
+    kappa, w = math.sqrt(0.3 / 0.7), sets.tools.stein_root(radius)
+    distance = float(np.linalg.norm(np.linalg.solve(F.T, mean))) / w
+    assert found == pytest.approx(1 / (distance - kappa), rel=2e-6)

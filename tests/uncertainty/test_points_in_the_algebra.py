@@ -1,0 +1,139 @@
+"""Sets of radius zero, or next to it, as parts of hulls, sums and intersections."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import convexnovelty as cn
+from convexnovelty.checking.contract import check_set
+from convexnovelty.uncertainty import (
+    BuresBall,
+    CovarianceSet,
+    DiagonalBall,
+    FactorModel,
+    FrobeniusBall,
+    GelbrichBall,
+    KLBall,
+    MeanMetricEllipsoid,
+    MeanSet,
+    MeanWithin,
+    MomentSet,
+    NuclearBall,
+    PointSet,
+    SpectralBall,
+    WishartBall,
+    evaluate_deviation,
+)
+from convexnovelty.uncertainty.norm_ball import NormBall
+
+ROOT = np.random.default_rng(3).standard_normal((5, 3)) / math.sqrt(3)
+MOMENTS = cn.Moments([2.0, 3.0, 1.0], ROOT.T @ ROOT)
+CONFIDENCE = 0.4
+
+
+class Transport(MomentSet):
+    """The GelbrichBall by its membership, with a variable of its own."""
+
+    def membership(self, m, S):
+        C = self.center_covariance
+        Y = cp.Variable(C.shape)
+        spent = cp.sum_squares(m - self.center_mean) + cp.trace(S) + np.trace(C) - 2 * cp.trace(Y)
+        return [cp.bmat([[S, Y], [Y.T, C]]) >> 0, spent <= self.radius**2]
+
+
+MADE = {
+    "Frobenius": FrobeniusBall,
+    "nuclear": NuclearBall,
+    "spectral": SpectralBall,
+    "Bures": BuresBall,
+    "Wishart": WishartBall,
+    "diagonal": lambda radius: DiagonalBall(radius=radius),
+    "Gelbrich": GelbrichBall,
+    "Kullback-Leibler": KLBall,
+    "transport": Transport,
+    "metric": MeanMetricEllipsoid,
+    "cubes": lambda radius: MeanWithin(NormBall(3, radius)),
+}
+CLOSED = {**MADE, "transport": GelbrichBall}
+SIGNS = {"|": lambda A, B: A | B, "+": lambda A, B: A + B, "&": lambda A, B: A & B}
+
+
+def optimum(recipe):
+    return cn.single_class_mpm(MOMENTS, CONFIDENCE, recipe).solve().objective
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("kind", MADE)
+def test_a_point_adds_nothing_and_leaves_nothing(kind, sign):
+    """Hull and sum with the centre are the other set, the intersection is the centre: closed forms, or no set at all."""
+    for radii in itertools.product((0.2, 0.0), repeat=2):
+        if all(radii):
+            continue
+        left = min(radii) if sign == "&" else max(radii)
+        truth = optimum(CLOSED[kind](left) if left else None)
+        made = SIGNS[sign](*(MADE[kind](radius) for radius in radii))
+        assert optimum(made) == pytest.approx(truth, rel=2e-6)
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_a_part_that_becomes_a_point_and_grows_again(sign):
+    formulation = cn.single_class_mpm(MOMENTS, CONFIDENCE, SIGNS[sign](NuclearBall(0.1), NuclearBall(0.2)))
+    for radius in (0.0, 0.3, 0.0):
+        truth = {"|": max(0.1, radius), "+": 0.1 + radius, "&": min(0.1, radius)}[sign]
+        found = formulation.set(uncertainty=SIGNS[sign](NuclearBall(0.1), NuclearBall(radius))).solve().objective
+        assert found == pytest.approx(optimum(NuclearBall(truth) if truth else None), rel=2e-6)
+
+
+@pytest.mark.parametrize("radius", [1e-12, 1e-9, 1e-7, 1e-4, 0.2, 3.0])
+@pytest.mark.parametrize("factors", [1, 2])
+def test_small_loadings_move_by_no_more_than_their_radius(factors, radius):
+    """The closed form, within an intersection that a far larger ball leaves alone."""
+    model, a = FactorModel(factors, radius, 0.3), np.array([0.3, -1.0, 0.7])
+    whole = model & FrobeniusBall(1e3)
+    found, truth = (evaluate_deviation(recipe.centred(MOMENTS), a) for recipe in (whole, model))
+    assert found == pytest.approx(truth, rel=1e-6)
+
+
+class Ball(CovarianceSet):
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.radius]
+
+    def gauge(self, S):
+        return float(np.linalg.norm(S - self.center))
+
+
+class Means(MeanSet):
+    def membership(self, m):
+        return [cp.norm(m - self.center) <= self.radius]
+
+    def gauge(self, m, S):
+        return float(np.linalg.norm(m - self.center))
+
+
+class Points(PointSet):
+    def membership(self, u):
+        return [cp.norm(u - self.center) <= self.radius]
+
+    def gauge(self, u):
+        return float(np.linalg.norm(u - self.center))
+
+
+class FromNowhere(Ball):
+    """A gauge that forgets the centre."""
+
+    def gauge(self, S):
+        return float(np.linalg.norm(S))
+
+
+@pytest.mark.parametrize("recipe", [Ball(0.0), Means(0.0), Points(0.0), NormBall(1, 0.0)], ids=repr)
+def test_a_set_of_radius_zero_keeps_its_laws_up_to_rounding(recipe):
+    assert [row.source for row in check_set(recipe) if row.verdict == "fail"] == []
+
+
+def test_a_gauge_that_is_not_zero_at_the_centre_is_found_at_radius_zero():
+    assert [row.source for row in check_set(FromNowhere(0.0)) if row.verdict == "fail"] == ["gauge"]
