@@ -222,7 +222,7 @@ def moment_classifier(
         bound, and the objective is that of the program which was solved.
     tail : what is known of the negatives besides their moments; Chebyshev (nothing) by default.
     mean_penalty : the factor of the slack of the negative mean, the paper's 1/nu^- of formulation 9; None keeps the
-        mean outside by the full margin.
+        mean outside by the full margin, as does a hard margin beside pairs of moments that are known together.
 
     Returns
     -------
@@ -242,7 +242,12 @@ def moment_classifier(
     >>> round(solution.objective, 6), round(solution.guarantee.bound, 6)  # 1/9 and (1/9)/(1 + 1/9)
     (0.111111, 0.1)
     """
-    if _joint(negative_moments, uncertainty, slack_penalty) is not None:
+    if (joint := _joint(negative_moments, uncertainty, slack_penalty)) is not None:
+        if mean_penalty is not None:
+            raise InputError(
+                f"mean_penalty: {mean_penalty!r} was found, where {joint}, so that the largest kappa is searched at a mean "
+                "without slack; give None, or a slack_penalty beside it"
+            )
         made = kappa_search(positives, negative_moments, slack_penalty, uncertainty, tail)
     elif mean_penalty is not None:
         made = with_offset(positives, negative_moments, slack_penalty, uncertainty, tail, mean_penalty)

@@ -265,6 +265,27 @@ def test_erratum_9c_a_slack_that_tightens():
     assert np.abs(solution.region.normal).max() > 1e-2
 
 
+def test_a_price_of_the_mean_beside_pairs_that_are_known_together():
+    """A hard margin searches the largest kappa, where the mean has no slack: the price is refused, and with slacks it is used."""
+    X, moments, joint = (
+        np.random.default_rng(4).normal(size=(12, 2)) + 6.0,
+        cn.Moments(np.zeros(2), np.eye(2)),
+        sets.GelbrichBall(0.2),
+    )
+    with pytest.raises(
+        InputError, match=r"mean_penalty: 2.0 was found, where kappa enters the counterpart of GelbrichBall.*give None"
+    ):
+        cn.moment_classifier(X, moments, None, joint, mean_penalty=2.0)
+    problem = cn.moment_classifier(X, moments, None, joint)
+    with pytest.raises(InputError, match="mean_penalty: 3.0 was found"):
+        problem.set(mean_penalty=3.0)
+    dear, cheap = (cn.moment_classifier(X, moments, 1.0, joint, mean_penalty=P).solve() for P in (1e3, 1e-3))
+    assert dear.objective == pytest.approx(cn.moment_classifier(X, moments, 1.0, joint).solve().objective, rel=1e-6)
+    # Without slacks of the points the half-space t of the way to a margin of one costs v t^2 + P (1 - t).
+    v, P = cn.moment_classifier(X, moments, 1e3, joint).solve().objective, 1e-3
+    assert cheap.objective == pytest.approx(P - P**2 / (4 * v), rel=1e-6)
+
+
 def test_erratum_10a_is_a_minimum():
     """Printed as a maximum, the objective has no bound: any large w that keeps the margins is better."""
     X, moments = classes()
