@@ -277,7 +277,7 @@ def test_a_price_of_the_mean_beside_pairs_that_are_known_together():
     ):
         cn.moment_classifier(X, moments, None, joint, mean_penalty=2.0)
     problem = cn.moment_classifier(X, moments, None, joint)
-    with pytest.raises(InputError, match="mean_penalty: 3.0 was found"):
+    with pytest.raises(InputError, match=r"mean_penalty: 3\.0 was found"):
         problem.set(mean_penalty=3.0)
     dear, cheap = (cn.moment_classifier(X, moments, 1.0, joint, mean_penalty=P).solve() for P in (1e3, 1e-3))
     assert dear.objective == pytest.approx(cn.moment_classifier(X, moments, 1.0, joint).solve().objective, rel=1e-6)
