@@ -265,6 +265,29 @@ def test_erratum_9c_a_slack_that_tightens():
     assert np.abs(solution.region.normal).max() > 1e-2
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("radius", [0.0, 1e-11])
+@pytest.mark.parametrize(
+    ("deviations", "rank", "seed"), [((0, -3, -5, -5), 2, 3), ((0, -4, -5, -5), 3, 5), ((0, -5, -5.5, -5.5), 2, 3)]
+)
+def test_factors_whose_covariance_is_thin_along_no_column(deviations, rank, seed, radius):
+    """Conditions of 1e10 and more: the dual in points that singular values whiten, which a box alone bounds."""
+    rng = np.random.default_rng(seed)
+    turned = 10.0 ** np.array(deviations)[:, None] * np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    negatives = rng.normal(size=(40, 4)) @ turned
+    X = negatives.mean(axis=0) + (rng.normal(size=(12, 4)) + 2 * rng.normal(size=4)) @ turned
+    moments = cn.Moments.estimate(negatives, rank=rank)
+    roots = np.diag(np.sqrt(moments.specific_variances + radius))
+    _, sizes, axes = np.linalg.svd(np.vstack([moments.loadings, roots]), full_matrices=False)
+    assert (sizes[0] / sizes[-1]) ** 2 > (1e9 if radius == 0 else 1e7)
+    whitened = (X - moments.mean) @ axes.T / sizes
+    beta = cp.Variable(12, nonneg=True)
+    dual = cp.Problem(cp.Maximize(cp.sum(beta) - cp.sum_squares(whitened.T @ beta) / 4), [beta <= 1.0])
+    dual.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    uncertainty = sets.FrobeniusBall(radius) if radius else None
+    assert cn.moment_classifier(X, moments, 1.0, uncertainty).solve().objective == pytest.approx(dual.value, rel=1e-7)
+
+
 def test_a_price_of_the_mean_beside_pairs_that_are_known_together():
     """A hard margin searches the largest kappa, where the mean has no slack: the price is refused, and with slacks it is used."""
     X, moments, joint = (
