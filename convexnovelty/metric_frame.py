@@ -70,7 +70,14 @@ class MetricFrame:
     are sparse, or columns are many beside a covariance of low rank plus a diagonal, V scales the features and nothing else.
     """
 
-    def __init__(self, positives: Any, moments: Moments, uncertainty: MomentSet, slack_penalty: float | None) -> None:
+    def __init__(
+        self,
+        positives: Any,
+        moments: Moments,
+        uncertainty: MomentSet,
+        slack_penalty: float | None,
+        mean_penalty: float | None = None,
+    ) -> None:
         self.moments, self.positives = moments, positives
         self.ridge = ridge_of(uncertainty)
         known = moments.representation == "low_rank" and moments.dimension <= WHITENED and self.ridge is not None
@@ -106,6 +113,8 @@ class MetricFrame:
         self.unit = 1 / typical if typical > 0 else 1.0
         if slack_penalty is not None:
             self.unit = min(self.unit, slack_penalty * positives.shape[0])
+        if mean_penalty is not None:
+            self.unit = min(self.unit, mean_penalty)
         self.scale = math.sqrt(self.unit)
         self.w = Quantity(self.y, self.scale, self.axes, self.inverse)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 import subprocess
@@ -286,6 +287,47 @@ def test_factors_whose_covariance_is_thin_along_no_column(deviations, rank, seed
     dual.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     uncertainty = sets.FrobeniusBall(radius) if radius else None
     assert cn.moment_classifier(X, moments, 1.0, uncertainty).solve().objective == pytest.approx(dual.value, rel=1e-7)
+
+
+def by_every_active_set(rows, C, P):
+    """The dual of whitened points and both prices: the largest sum of beta less |D'beta|^2 / 4 in the box, summing to P at
+    most, over all choices of what is at which bound. Each is a point that is allowed, and the optimum is one of them."""
+    K, n, best = rows @ rows.T / 2, len(rows), -np.inf
+    for choice in itertools.product((0, 1, 2), repeat=n):
+        at = np.array(choice)
+        for bound in (False, True):
+            beta, free = np.where(at == 2, C, 0.0), at == 1
+            border = np.ones((free.sum(), int(bound))) * K.max()
+            system = np.block([[K[np.ix_(free, free)], border], [border.T, np.zeros((int(bound),) * 2)]])
+            left = np.append(1 - K[free] @ beta, [(P - beta.sum()) * K.max()] * bound)
+            if len(system) and np.linalg.matrix_rank(system) == len(system):
+                beta[free] = np.linalg.solve(system, left)[: free.sum()]
+            elif free.any():
+                continue
+            size = 1e-12 * np.abs(beta).max()
+            if beta.min() >= -size and beta.max() <= C + size and beta.sum() <= P * (1 + 1e-12):
+                best = max(best, beta.sum() - beta @ K @ beta / 2)
+    return best
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e3, 1e7])
+@pytest.mark.parametrize("P", [1e-6, 1e-3, 1.0, 1e5])
+@pytest.mark.parametrize("unit", [1e-5, 1.0, 1e8])
+def test_prices_far_apart(unit, P, C):
+    """Either slack may leave next to nothing to the other: the value is of the size of the cheaper of both."""
+    rng = np.random.default_rng(5)
+    X, mean = rng.normal(size=(4, 2)) + np.array([0.5, 0.2]), np.zeros(2)
+    moments = cn.Moments(mean, np.diag([1.0, 0.25]) * unit**2)
+    expected = by_every_active_set(X / [1.0, 0.5], C, P)
+    found = cn.moment_classifier(unit * X, moments, C, mean_penalty=P).solve()
+    assert found.objective == pytest.approx(expected, rel=1e-6)
+    try:
+        known = module.cost_sensitive_svm(unit * X, moments, C, P).objective
+    except SolverError as error:
+        assert C >= 1e3 and "libsvm: the value lies between" in str(error)
+    else:
+        assert known == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_price_of_the_mean_beside_pairs_that_are_known_together():
