@@ -311,7 +311,8 @@ def _program(
         raise InputError(f"uncertainty: {refusal}; use moment_classifier, which then searches for kappa")
     price = None if slack_penalty is None else Tunable("slack_penalty", slack_penalty, _penalty)
     mean_price = None if mean_penalty is None else Tunable("mean_penalty", mean_penalty, _penalty)
-    frame = MetricFrame(X, moments, recipe, price and price.value, mean_price and mean_price.value)
+    prices = (None if given is None else given.value for given in (price, mean_price))
+    frame = MetricFrame(X, moments, recipe, *prices)
     robust = recipe.tunable().centred(moments)
     variance, constraints, extra = frame.variance(robust, recipe)
     objective = variance
