@@ -580,7 +580,7 @@ def modified_primal(
     cost, limits, letters = _limits(n, numbers, unit, s)
     return Formulation(
         cp.Problem(cp.Minimize(squared + cost), [rows @ w == (unit.base + unit.score * s) / unit.largest, *limits]),
-        {"w": Quantity(w, unit.largest / unit.feature), **letters},
+        {"w": Quantity(w, unit.largest / unit.feature), "s": unit.above(s), **letters},
         objective_unit=unit.objective,
         read=lambda values: _reading(family, values["w"], numbers["outlier_fraction"].value, mu=np.ones(1)),
         composed=lambda values: _at_point(family, values["w"], values["rho"], mu=np.ones(1)),
@@ -605,10 +605,9 @@ def single_kernel(
     numbers = _numbers(machine, scale_penalty)
     family, unit = machine.family, _Units.of(machine)
     v, quantities, held, gain = _alphas(machine, numbers, unit)
-    # The root of the matrix, and a variable for its product: the matrix itself has half of the digits.
+    # The root of the matrix, which itself has half of the digits.
     root = woodbury.metric_root(family.factors[0], machine.weight) * (unit.product / unit.objective**0.5)
-    part = cp.Variable(root.shape[1])
-    objective, held = gain - cp.sum_squares(part) / 2, [*held, part == root.T @ v]
+    objective = gain - cp.sum_squares(root.T @ v) / 2
 
     def read(values: Any) -> Reading:
         gamma = machine.expansion(np.ones(1), np.asarray(v.value) * unit.product)
@@ -772,7 +771,7 @@ def _to_primal(
     if not isinstance(region, HalfSpace):
         return {}
     s = family.training @ region.normal
-    return {"w": region.normal, **_limits_of(s, region.offset, scale_penalty, covariance_weight)}
+    return {"w": region.normal, "s": s, **_limits_of(s, region.offset, scale_penalty, covariance_weight)}
 
 
 def _to_multipliers(solution: Solution, scale_penalty: float) -> dict[str, Any]:
