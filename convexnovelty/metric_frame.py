@@ -1,7 +1,8 @@
 r"""Axes and units in which a normal is sought that has the least variance under some moments.
 
 With the worst covariance C of an uncertainty set, :math:`\min w'Cw` is the least squared length in axes in which C is
-the identity; where C is low rank plus a diagonal, features are scaled and nothing else, so that sparse points stay so.
+the identity; where points are sparse or columns many, and C is low rank plus a diagonal, features are scaled and nothing
+else, so that sparse points stay so.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ __all__ = ["MetricFrame", "ridge_of", "worst_moments"]
 
 # Beyond this dimension a covariance is not made dense: 2000 x 2000 numbers take 32 MB.
 DENSE = 2000
+
+# Up to this dimension low rank plus a diagonal is taken apart for its axes, in a fifth of a second.
+WHITENED = 500
 
 # Sets whose worst covariance is S + rho I, which low rank plus a diagonal can hold.
 RIDGES = (FrobeniusBall, SpectralBall)
@@ -62,14 +66,22 @@ def worst_moments(moments: Moments, uncertainty: MomentSet) -> Moments | None:
 class MetricFrame:
     r"""The normal as :math:`w = \text{scale}\cdot Vy`, posed so that y and the objective are of the order of one.
 
-    Where the covariance is dense, V are axes in which the worst one is the identity, completed by the directions
-    without variance; where it is low rank plus a diagonal, V scales the features and nothing else.
+    V are axes in which the worst covariance is the identity, completed by the directions without variance. Where the points
+    are sparse, or columns are many beside a covariance of low rank plus a diagonal, V scales the features and nothing else.
     """
 
-    def __init__(self, positives: Any, moments: Moments, uncertainty: MomentSet, slack_penalty: float | None) -> None:
+    def __init__(
+        self,
+        positives: Any,
+        moments: Moments,
+        uncertainty: MomentSet,
+        slack_penalty: float | None,
+        mean_penalty: float | None = None,
+    ) -> None:
         self.moments, self.positives = moments, positives
         self.ridge = ridge_of(uncertainty)
-        self.plain = moments.representation != "dense" or is_sparse(positives)
+        known = moments.representation == "low_rank" and moments.dimension <= WHITENED and self.ridge is not None
+        self.plain = is_sparse(positives) or not (known or moments.representation == "dense")
         worst = worst_moments(moments, uncertainty)
         self.axes: Any  # dense, or a sparse diagonal
         self.inverse: Any
@@ -101,6 +113,8 @@ class MetricFrame:
         self.unit = 1 / typical if typical > 0 else 1.0
         if slack_penalty is not None:
             self.unit = min(self.unit, slack_penalty * positives.shape[0])
+        if mean_penalty is not None:
+            self.unit = min(self.unit, mean_penalty)
         self.scale = math.sqrt(self.unit)
         self.w = Quantity(self.y, self.scale, self.axes, self.inverse)
 
@@ -134,7 +148,7 @@ class MetricFrame:
             letters = {"u": Quantity(u, self.scale), "v": Quantity(v, self.unit)}
             return v, [spread.value <= u, cp.square(u) <= v, *spread.constraints], letters
         parts: list[Any] = []
-        F = self.moments.loadings if self.moments.representation != "dense" else self.moments.factor
+        F = self.moments.loadings if self.plain else self.moments.factor
         if len(F):
             turned = F @ self.axes
             gram = turned.T @ turned if not self.plain else None
@@ -143,7 +157,7 @@ class MetricFrame:
                 parts.append(cp.sum_squares(cp.multiply(np.sqrt(variances), self.y)))
             else:
                 parts.append(cp.sum_squares(turned @ self.y))
-        if self.moments.specific_variances.any():
+        if self.plain and self.moments.specific_variances.any():
             roots = np.sqrt(self.moments.specific_variances) * self.axes.diagonal()
             parts.append(cp.sum_squares(cp.multiply(roots, self.y)))
         if isinstance(recipe, Product) and type(recipe.covariances) in RIDGES:

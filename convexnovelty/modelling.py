@@ -27,6 +27,7 @@ __all__ = [
     "NO_DIRECTION",
     "gram_form",
     "least_share",
+    "libsvm_rounding",
     "libsvm_share",
     "margin_reading",
     "margin_unit",
@@ -71,6 +72,15 @@ def check_features(features: Any) -> None:
 def outlier_share(value: Any, name: str) -> float:
     """The papers' nu: a number in (0, 1]."""
     return fraction(value, name, one=True)
+
+
+def libsvm_rounding(features: FeatureMap) -> float:
+    """What libsvm's kernel values, of single precision, leave unknown of a score whose coefficients sum to one.
+
+    Each value is off by a half of a last digit of k(x, x) at most, and so is a sum of them with such coefficients; where its
+    multipliers are free, libsvm holds the sums of its own values equal, and the offset is one of them.
+    """
+    return float(np.finfo(np.float32).eps * np.max(features.squared_norms()))
 
 
 def libsvm_share(value: Any, name: str) -> float:

@@ -251,6 +251,11 @@ class Moments:
         rounding = np.zeros(self.dimension) if self.count is None else SPREAD * np.abs(self.mean)
         return FactorMetric(self._loadings, self._specific, rounding)
 
+    @property
+    def spanned(self) -> FactorMetric:
+        """The same inverse by axes of the whole range, which low rank plus a diagonal is taken apart for: p^3 operations."""
+        return FactorMetric.of_spectrum(self._spectrum)
+
     @cached_property
     def factor(self) -> Array:
         """F of shape (r, p) with F'F = S and r the rank of S.

@@ -31,7 +31,7 @@ class Quantity:
         unit: float = 1.0,
         axes: Array | None = None,
         inverse: Array | None = None,
-        shift: Array | None = None,
+        shift: Array | float | None = None,
     ) -> None:
         self.variable = variable
         self.unit = unit

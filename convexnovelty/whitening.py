@@ -193,9 +193,10 @@ class Whitening:
 
     def axes(self, X: Any) -> tuple[Array, Array]:
         r"""Axes V of shape (p, q) in which S is the identity, then those without variance along which some x - m has a
-        part; and the matrix of shape (q, p) that takes Vy back to y. For a covariance without structure.
+        part; and the matrix of shape (q, p) that takes Vy back to y. They are dense, whatever the covariance is made of.
         """
-        metric, rows = self._metric, self._metric.spanning
+        metric = self.moments.spanned
+        rows = metric.spanning
         divisor = metric.divisor
         matrix, inverse = metric.rest.T, metric.sigma[:, None] * rows * divisor
         if not self.outside(X):

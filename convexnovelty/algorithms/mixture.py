@@ -93,9 +93,12 @@ class Machine:
         groups = [Group(upper=1 / (self.nu * n), total=1.0), Group(linear=-1.0), Group(sign=-1.0, total=self.penalty)]
         found = grouped_smo(self.metric_gram(weights), groups, start=start, semidefinite=True)
         gamma = self.expansion(weights, found.combined)
-        slopes = np.array([-float(gamma @ (K @ gamma)) / 2 for K in self.family.grams])
+        # By the plane's length: the products of a Gram matrix keep of its square what rounding of the largest entry leaves.
+        slopes = np.array([-float(part @ part) / 2 for part in (F.T @ gamma for F in self.family.factors)])
         rest = found.combined - gamma
-        constant = float(found.multipliers[1].sum())
+        # With the sums of the other groups, the sum of the second is that of v: an error of v changes the value then to
+        # the second order only where scores are near 1, as multipliers that cancel leave one.
+        constant = float(found.combined.sum()) + (self.penalty - 1) if found.multipliers[1].any() else 0.0
         if self.weight > 0:
             constant -= float(rest @ rest) / (2 * self.weight)
         return Inner(constant + float(slopes @ weights), found.multipliers, gamma, constant, slopes, found.iterations)
@@ -135,9 +138,7 @@ class Machine:
         if self.margin <= SEPARABLE:
             return ()
         factor = self.family.training / np.sqrt(len(self.family))
-        vectors, sizes, _ = np.linalg.svd(factor, full_matrices=False)
-        held = sizes > RANK * sizes[0]
-        vectors, sizes = vectors[:, held], sizes[held]
+        vectors, sizes = self._range
         constant = vectors.sum(axis=0)
         found = [Plane.scaled(self.margin**2 * self.family.unit**2, factor @ (factor.T @ self._nearest[0]))]
         for ridge in sizes[0] ** 2 * RIDGES:
@@ -157,9 +158,16 @@ class Machine:
     @cached_property
     def constant_expansion(self) -> Array | None:
         """The coefficients whose scores are all 1 under equal weights, or None if there are none."""
-        gram = self.family.gram(self.uniform)
-        gamma = np.linalg.lstsq(gram, np.ones(len(gram)), rcond=1e-13)[0]
-        return np.asarray(gamma) if np.abs(gram @ gamma - 1).max() <= 1e-9 else None
+        vectors, sizes = self._range
+        constant = vectors.sum(axis=0)
+        return vectors @ (constant / sizes**2) if np.abs(vectors @ constant - 1).max() <= 1e-9 else None
+
+    @cached_property
+    def _range(self) -> tuple[Array, Array]:
+        """An orthonormal basis of the range of the features under equal weights, and the singular values that belong to it."""
+        vectors, sizes, _ = np.linalg.svd(self.family.training / np.sqrt(len(self.family)), full_matrices=False)
+        held = sizes > RANK * sizes[0]
+        return vectors[:, held], sizes[held]
 
 
 def line_search_weight(machine: Machine) -> tuple[Array, Inner, int]:

@@ -13,12 +13,12 @@ Source: Tsang, Kwok and Li (2006), equations 6 to 9.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, symmetric
 
-__all__ = ["centred", "expansion", "metric_gram", "metric_gram_by_inverse", "metric_gram_of_shape"]
+__all__ = ["centred", "expansion", "metric_gram", "metric_gram_by_inverse", "metric_gram_of_shape", "metric_root"]
 
 
 def centred(K: Array) -> Array:
@@ -74,6 +74,18 @@ def metric_gram_of_shape(K: Array, c: float) -> Array:
     HK = K - K.mean(axis=0)
     made = K - HK.T @ cho_solve(_inner(K, 1 / c, 1.0), HK, check_finite=False)
     return np.asarray((made + made.T) / 2)
+
+
+def metric_root(factor: Array, c: float) -> Array:
+    r"""A matrix R of the shape (n, q) of the features F with :math:`RR' = (K^{-1} + cH)^{-1}`, :math:`K = FF'`, for c >= 0.
+
+    It is :math:`FT^{-1}` with the triangle T of :math:`(I, \sqrt cF'H)'`, and keeps the digits that a Gram matrix squares away.
+    """
+    if c == 0:
+        return factor
+    stacked = np.vstack([np.eye(factor.shape[1]), c**0.5 * (factor - factor.mean(axis=0))])
+    triangle = np.linalg.qr(stacked, mode="r")
+    return np.asarray(solve_triangular(triangle, factor.T, trans="T", check_finite=False).T)
 
 
 def expansion(K: Array, v: Array, r: float, c: float) -> Array:

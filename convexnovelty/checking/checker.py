@@ -231,7 +231,8 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         unit = abs(target.formulation.objective_unit) if target.formulation is not None else 1.0
         least = 1.0 if _is_zero(source) and _is_zero(target) else SMALLEST_SCALE
         objective = _objective_gap(expected, target.solution.objective, step.relation, least * unit)
-        difference, remark = _decision_gap(step, instance, source.solution, target.solution)
+        apart = abs(expected - target.solution.objective)
+        difference, remark = _decision_gap(step, instance, source.solution, target.solution, apart)
         mapped, violation = _mapped_gap(step, instance, source.solution, target, least)
     except ConvexNoveltyError as error:
         return Row(**base, verdict="fail", reason=f"{type(error).__name__}: {error}")
@@ -292,8 +293,13 @@ def _objective_gap(expected: float, found: float, relation: str, least: float) -
     return {"=": abs(difference), "<=": max(0.0, difference), ">=": max(0.0, -difference)}[relation]
 
 
-def _decision_gap(step: Step, instance: Instance, source: Solution, target: Solution) -> tuple[float, str]:
-    """Largest difference of decision values over the probe points, relative to their size, and a remark if any."""
+def _decision_gap(
+    step: Step, instance: Instance, source: Solution, target: Solution, apart: float = 0.0
+) -> tuple[float, str]:
+    """Largest difference of decision values over the probe points, relative to their size, and a remark if any.
+
+    ``apart`` is the difference of the two values.
+    """
     if isinstance(step.decision, str):
         return math.nan, step.decision
     if source.region is None or target.region is None:
@@ -309,6 +315,8 @@ def _decision_gap(step: Step, instance: Instance, source: Solution, target: Solu
         ours, theirs = ours - ours.mean(), theirs - theirs.mean()
     # What rounding alone can do to a value is no difference: a function that is zero has no size of its own.
     noise = abs(factor) * source.region.rounding(probe) + target.region.rounding(probe)
+    if step.known is not None:
+        noise = noise + call(step.known, instance.arguments, apart)
     return float(np.maximum(np.abs(ours - theirs) - noise, 0.0).max()) / scale, ""
 
 

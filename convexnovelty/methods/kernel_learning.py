@@ -17,9 +17,10 @@ import numpy as np
 
 from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
+from convexnovelty.algorithms import woodbury
 from convexnovelty.algorithms.mixture import Inner, Machine, Plane, cutting_plane_weights, line_search_weight
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InputError, SolverError, UnboundedError
+from convexnovelty.errors import InputError, RecompilationError, SolverError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.kernel_family import KernelFamily
@@ -66,10 +67,15 @@ def _price(machine: Machine) -> Callable[[object, str], float]:
 
     def check(value: object, name: str) -> float:
         price = nonnegative(value, name, squared=True)
-        if price > DEAREST and price > (most := DEAREST * max(1.0, _Cost.cheapest(machine, price).squared)):
+        if price > DEAREST and price > (most := DEAREST * max(1.0, _Cost.cheapest(machine, C=price).squared)):
             raise InputError(
                 f"{name}: {price:.6g} was found, beside which the weights' own costs are below what a solver resolves; give "
                 f"at most {most:.3g} (where the largest score has come down to 1, a higher price changes nothing)"
+            )
+        if price < 1 and (cost := _Cost.cheapest(machine, C=price)).least > 1 and -cost.value < CANCEL * cost.linear:
+            raise InputError(
+                f"{name}: {price:.15g} was found, so little below 1 that the gain of such large kernels and the price of "
+                f"the largest score cancel; give 1, or at most {1 - 4 * CANCEL:.15g}"
             )
         return price
 
@@ -104,7 +110,14 @@ def _at_point(family: KernelFamily, normal: Array, offset: float, **letters: Any
 
 
 def _solution(machine: Machine, inner: Inner, weights: Array, how: str, iterations: int) -> Solution:
-    """A solution from weights and the inner optimum at them."""
+    """A solution from weights and the inner optimum at them; SolverError where a plane does not confirm its value."""
+    lower = inner.constant + float(inner.slopes.min())
+    if not (gap := _least_cost(machine, weights, inner.gamma) - lower) <= CONFIRMED * abs(lower):
+        raise SolverError(
+            f"{how}: the value lies between {lower:.10g} and {lower + gap:.10g}, which is all that rounding leaves of "
+            "multipliers beside such large kernels; use the program 'socp' or smaller kernels",
+            "rounding",
+        )
     normal = machine.family.normal(weights, inner.gamma)
     reading = _reading(machine.family, normal, machine.nu, mu=weights, gamma=inner.gamma)
     alphas = dict(zip(("alpha_s", "alpha_h", "alpha_r"), inner.multipliers, strict=True))
@@ -119,10 +132,29 @@ def _solution(machine: Machine, inner: Inner, weights: Array, how: str, iteratio
     )
 
 
+def _least_cost(machine: Machine, weights: Array, gamma: Array) -> float:
+    """What the plane of an expansion costs in the features of the weights, or that of the most equal scores if less."""
+    family = machine.family
+    factor = np.hstack([w**0.5 * F for w, F in zip(weights, family.factors, strict=True)])
+    planes = (
+        Plane.scaled(float(z @ z), factor @ z)
+        for z in (factor.T @ gamma, np.linalg.lstsq(factor, np.ones(family.n), rcond=1e-13)[0])
+    )
+    costs = (_Cost.of(plane, machine.penalty, machine.nu, machine.weight).value for plane in planes if plane)
+    return min(costs, default=float("inf"))
+
+
+# The share of the value up to which an algorithm's bounds have to agree.
+CONFIRMED = 1e-6
 # Beyond this ratio of mean squared lengths the pair steps, on the sum of the Gram matrices, see the largest kernel alone.
 ALIKE = 1e6
+# The ratio of objectives beyond which a program is posed anew instead of following a number.
+FAR = 1e4
 # The dearest price of the largest score, beside the own cost of the plane that is cheapest at it.
 DEAREST = 1e5
+
+# The share of price and gain below which what they leave of each other is known to few digits.
+CANCEL = 1e-4
 
 
 @dataclass(frozen=True)
@@ -133,21 +165,25 @@ class _Cost:
     least: float  # score
     squared: float  # length and covariance
     linear: float  # the larger of the price of the largest score and the gain
+    excess: float  # the same of what scores are above 1
 
     @classmethod
-    def of(cls, plane: Plane, machine: Machine, C: float) -> _Cost:
+    def of(cls, plane: Plane, C: float, nu: float, c: float) -> _Cost:
         """Scores t s with s >= 1 and t >= 1 cost a t^2 + (C R - m) t, where m is the mean of the fraction nu of lowest s."""
         s = plane.scores
-        a = (plane.squared + machine.weight * float(((s - s.mean()) ** 2).sum())) / 2
-        price, gain = C * float(s.max()), _mean_of_lowest(s, machine.nu)
-        t = max(1.0, (gain - price) / (2 * a))
-        return cls(a * t**2 + (price - gain) * t, t, a * t**2, max(price, gain) * t)
+        a = (plane.squared + c * float(((s - s.mean()) ** 2).sum())) / 2
+        # Counted from 1, since a price and a gain that cancel leave rounding of themselves.
+        price, gain = C * float(s.max() - 1), _mean_of_lowest(s - 1, nu)
+        t = max(1.0, (gain - price + 1 - C) / (2 * a))
+        value = a * t**2 + (price - gain + (C - 1)) * t
+        return cls(value, t, a * t**2, max(price + C, gain + 1) * t, max(price, gain))
 
     @classmethod
-    def cheapest(cls, machine: Machine, C: float) -> _Cost:
+    def cheapest(cls, machine: Machine, *, C: float | None = None, c: float | None = None) -> _Cost:
         """That of the plane that costs least; of size one where there is none, and nothing will be solved."""
-        costs = (cls.of(plane, machine, C) for plane in machine.planes)
-        return min(costs, key=lambda cost: cost.value, default=cls(1.0, 1.0, 1.0, 1.0))
+        C, c = machine.penalty if C is None else C, machine.weight if c is None else c
+        costs = (cls.of(plane, C, machine.nu, c) for plane in machine.planes)
+        return min(costs, key=lambda cost: cost.value, default=cls(1.0, 1.0, 1.0, 1.0, 1.0))
 
 
 def _mean_of_lowest(scores: Array, share: float) -> float:
@@ -158,20 +194,44 @@ def _mean_of_lowest(scores: Array, share: float) -> float:
 
 @dataclass(frozen=True)
 class _Units:
-    """Sizes that bring a program to the order of one: of features, scores, multipliers and the objective."""
+    """Sizes that bring a program to the order of one: of features, scores, multipliers and the objective.
+
+    Where the lower limit of the scores binds they are counted from there, and the C - 1 that scores of 1 cost, whatever
+    the weights, is a constant of the objective: what the plane itself costs is known beside what is left alone. It falls
+    with the square of the features' size, and would be rounding beside a price and a gain that cancel.
+    """
 
     feature: float
-    score: float
+    base: float  # what scores are counted from, 0 or 1
+    score: float  # above the base
     multiplier: float
-    objective: float
+    product: float  # what the multipliers add up to, point by point
+    objective: float  # without the constant
 
     @classmethod
-    def of(cls, machine: Machine) -> _Units:
-        """The sizes at a plane that is known to be feasible; the optimum costs no more."""
-        cost = _Cost.cheapest(machine, machine.penalty)
-        objective = 2 * cost.squared + cost.linear
-        multiplier = max(1.0, machine.penalty, objective if cost.least == 1 else 1.0)
-        return cls(machine.family.unit, cost.least, multiplier, objective)
+    def of(cls, machine: Machine, **changed: float) -> _Units:
+        """The sizes at a plane that is known to be feasible; the optimum costs no more. ``changed`` holds another C or c."""
+        cost, C = _Cost.cheapest(machine, **changed), changed.get("C", machine.penalty)
+        if cost.least > 1:
+            multiplier = max(1.0, C)
+            return cls(machine.family.unit, 0.0, cost.least, multiplier, multiplier, 2 * cost.squared + cost.linear)
+        objective = 2 * cost.squared + cost.excess
+        # Half way between scores and prices of size one: neither is far from it then.
+        score = min(1.0, objective / max(1.0, C) ** 0.5)
+        return cls(machine.family.unit, 1.0, score, max(1.0, C, objective), objective, objective)
+
+    @property
+    def largest(self) -> float:
+        """The size of the scores themselves."""
+        return max(self.base, self.score)
+
+    def constant(self, C: float) -> float:
+        """What scores at the base cost, in units of the objective."""
+        return self.base * (C - 1) / self.objective
+
+    def above(self, letter: cp.Variable) -> Quantity:
+        """A score as a letter."""
+        return Quantity(letter, self.score, shift=self.base or None)
 
 
 def _numbers(machine: Machine, C: Any, c: Any = 0.0) -> dict[str, Tunable]:
@@ -180,11 +240,32 @@ def _numbers(machine: Machine, C: Any, c: Any = 0.0) -> dict[str, Tunable]:
     Without a price the largest score is no part of the program, nor the mean score without a covariance: they could be
     anything, and interior-point methods lose digits on what may be anything.
     """
-    found = {"outlier_fraction": Tunable("outlier_fraction", machine.nu, _share)}
-    for name, value, check in (("scale_penalty", C, _price(machine)), ("covariance_weight", c, nonnegative)):
+    found, unit = {"outlier_fraction": Tunable("outlier_fraction", machine.nu, _share)}, _Units.of(machine)
+    for name, letter, value, check in (
+        ("scale_penalty", "C", C, _price(machine)),
+        ("covariance_weight", "c", c, nonnegative),
+    ):
         if nonnegative(value, name, squared=True) > 0:
-            found[name] = Tunable(name, value, check)
+            found[name] = Tunable(name, value, _within(unit, machine, letter, check))
     return found
+
+
+def _within(
+    unit: _Units, machine: Machine, letter: str, check: Callable[[Any, str], float]
+) -> Callable[[Any, str], float]:
+    """The check of a number, and whether a program that is posed in these units can follow it."""
+
+    def checked(value: Any, name: str) -> float:
+        number = check(value, name)
+        other = _Units.of(machine, **{letter: number})
+        ratio = other.objective / unit.objective
+        if other.base != unit.base or not 1 / FAR <= ratio <= FAR:
+            raise RecompilationError(
+                f"{name}: {number:.6g} needs a program in other units than those of the compiled one"
+            )
+        return number
+
+    return checked
 
 
 def _limits(
@@ -196,18 +277,24 @@ def _limits(
     price = numbers["outlier_fraction"].parameter(
         lambda nu: size * slack_bound(nu, n), lambda nu: size * printed_bound(n)(nu), nonneg=True
     )
-    cost, held = price * cp.sum(xi) - size * rho, [scores >= 1 / unit.score, scores >= rho - xi]
-    letters = {"xi": Quantity(xi, unit.score), "rho": Quantity(rho, unit.score)}
+    cost, held = price * cp.sum(xi) - size * rho, [scores >= (1 - unit.base) / unit.score, scores >= rho - xi]
+    letters = {"xi": Quantity(xi, unit.score), "rho": unit.above(rho)}
     if "scale_penalty" in numbers:
         R = cp.Variable(name="R")
         cost = cost + numbers["scale_penalty"].parameter(lambda C: size * C, nonneg=True) * R
-        held, letters = [*held, scores <= R], {**letters, "R": Quantity(R, unit.score)}
+        held, letters = [*held, scores <= R], {**letters, "R": unit.above(R)}
     if "covariance_weight" in numbers:
         # s'Hs is the least sum of squares about a number, which keeps the program sparse.
         mean = cp.Variable(name="mean")
         weight = numbers["covariance_weight"].parameter(lambda c: size * unit.score * c / 2, nonneg=True)
-        cost, letters = cost + weight * cp.sum_squares(scores - mean), {**letters, "mean": Quantity(mean, unit.score)}
-    return cost, held, letters
+        cost, letters = cost + weight * cp.sum_squares(scores - mean), {**letters, "mean": unit.above(mean)}
+    return cost + _constant(numbers, unit), held, letters
+
+
+def _constant(numbers: dict[str, Tunable], unit: _Units) -> Any:
+    """What scores at the base cost, as the price stands."""
+    price = numbers.get("scale_penalty")
+    return unit.constant(0.0) if price is None else price.parameter(unit.constant)
 
 
 def _several(features_or_grams: Kernels) -> str | None:
@@ -312,8 +399,9 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
     # Each part in the length at which its own kernel gives a score of size one, or its square a cost of size one:
     # features that are 1e6 times as large as another's would hide the latter.
     root = unit.objective**0.5
-    units = [min(unit.score / size, root) for size in _sizes(family)]
-    tie = sum(u / unit.score * factor @ c for factor, u, c in zip(family.factors, units, parts, strict=True)) == s
+    units = [min(unit.largest / size, root) for size in _sizes(family)]
+    made = sum(u / unit.largest * factor @ c for factor, u, c in zip(family.factors, units, parts, strict=True))
+    tie = made == (unit.base + unit.score * s) / unit.largest
     length, held, quantities, read_weights = weigh([u / root * c for u, c in zip(units, parts, strict=True)])
 
     def plane() -> Array:
@@ -322,13 +410,13 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
     def read(values: Any) -> Reading:
         normal = plane()
         # The multiplier of K^(1/2) c = s is the expansion of the plane in the sample.
-        gamma = -np.asarray(tie.dual_value) * unit.objective / unit.score
+        gamma = -np.asarray(tie.dual_value) * unit.objective / unit.largest
         return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=read_weights())
 
     return Formulation(
         cp.Problem(cp.Minimize(length / 2 + cost), [tie, *limits, *held]),
         {
-            "s": Quantity(s, unit.score),
+            "s": unit.above(s),
             **letters,
             **{f"c_{k}": Quantity(c, units[k]) for k, c in enumerate(parts)},
             **{name: Quantity(q, unit.objective if name == "tau" else 1.0) for name, q in quantities.items()},
@@ -386,7 +474,10 @@ def block_norm(
 def _alphas(
     machine: Machine, numbers: dict[str, Tunable], unit: _Units
 ) -> tuple[Any, dict[str, Quantity], list[Any], Any]:
-    """v, the groups of multipliers, what holds of them, and the sum of the second group, which is the gain."""
+    """v, the groups of multipliers, what holds of them, and the gain, which is the sum of the second group.
+
+    With the sums 1 and C of the other groups it is that of v and C - 1, of which the latter may be all that is seen of it.
+    """
     n, size = machine.family.n, unit.multiplier
     s, h = cp.Variable(n, nonneg=True, name="alpha_s"), cp.Variable(n, nonneg=True, name="alpha_h")
     upper = numbers["outlier_fraction"].parameter(lambda nu: slack_bound(nu, n) / size, nonneg=True)
@@ -396,7 +487,10 @@ def _alphas(
         r = cp.Variable(n, nonneg=True, name="alpha_r")
         held.append(cp.sum(r) == numbers["scale_penalty"].parameter(lambda C: C / size, nonneg=True))
         total, letters = total - r, {**letters, "alpha_r": Quantity(r, size)}
-    return v, letters, [v == total, *held], cp.sum(h)
+    gain = size / unit.objective * cp.sum(h)
+    if unit.base:
+        gain = unit.product / unit.objective * cp.sum(v) + _constant(numbers, unit)
+    return v, letters, [unit.product / size * v == total, *held], gain
 
 
 @METHOD.node(
@@ -433,22 +527,21 @@ def _quadratic_dual(machine: Machine, numbers: dict[str, Tunable], *, covariance
     family, unit = machine.family, _Units.of(machine)
     v, quantities, held, gain = _alphas(machine, numbers, unit)
     t, a = cp.Variable(name="t"), cp.Variable(family.n, name="a") if covariance else v
-    size, split = unit.multiplier * unit.feature, []
-    objective = unit.multiplier / unit.objective * gain - t
+    objective, split = gain - t, []
     if covariance:
-        root = unit.multiplier / np.sqrt(2 * machine.weight * unit.objective)
+        root = unit.product / np.sqrt(2 * machine.weight * unit.objective)
         objective = objective - cp.sum_squares(root * (v - a))
         split = [cp.sum(v) == cp.sum(a)]
     # A factor keeps the cone as small as the kernel's rank, and CVXPY from factoring the Gram matrix with few digits;
     # variables of their own for the products keep the cone itself sparse, and interior-point steps exact.
     parts = [cp.Variable(factor.shape[1]) for factor in family.factors]
-    size = size / np.sqrt(2 * unit.objective) / unit.feature
+    size = unit.product / np.sqrt(2 * unit.objective)
     ties = [part == (size * factor.T) @ a for part, factor in zip(parts, family.factors, strict=True)]
     bounds = [cp.sum_squares(part) <= t for part in parts]
 
     def read(values: Any) -> Reading:
         mu = np.array([np.asarray(bound.dual_value).item() for bound in bounds])
-        gamma = np.asarray(a.value) * unit.multiplier
+        gamma = np.asarray(a.value) * unit.product
         normal = family.normal(mu, gamma)
         return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=mu)
 
@@ -482,12 +575,12 @@ def modified_primal(
     numbers = _numbers(machine, machine.penalty, machine.weight)
     family, n, unit = machine.family, machine.family.n, _Units.of(machine)
     rows = family.factors[0] / unit.feature
-    w = cp.Variable(rows.shape[1], name="w")
-    squared = unit.score**2 / (unit.objective * unit.feature**2) * cp.sum_squares(w) / 2
-    cost, limits, letters = _limits(n, numbers, unit, rows @ w)
+    w, s = cp.Variable(rows.shape[1], name="w"), cp.Variable(n, name="s")
+    squared = unit.largest**2 / (unit.objective * unit.feature**2) * cp.sum_squares(w) / 2
+    cost, limits, letters = _limits(n, numbers, unit, s)
     return Formulation(
-        cp.Problem(cp.Minimize(squared + cost), limits),
-        {"w": Quantity(w, unit.score / unit.feature), **letters},
+        cp.Problem(cp.Minimize(squared + cost), [rows @ w == (unit.base + unit.score * s) / unit.largest, *limits]),
+        {"w": Quantity(w, unit.largest / unit.feature), "s": unit.above(s), **letters},
         objective_unit=unit.objective,
         read=lambda values: _reading(family, values["w"], numbers["outlier_fraction"].value, mu=np.ones(1)),
         composed=lambda values: _at_point(family, values["w"], values["rho"], mu=np.ones(1)),
@@ -512,17 +605,18 @@ def single_kernel(
     numbers = _numbers(machine, scale_penalty)
     family, unit = machine.family, _Units.of(machine)
     v, quantities, held, gain = _alphas(machine, numbers, unit)
-    gram = machine.metric_gram(np.ones(1)) * (unit.multiplier**2 / unit.objective)
-    objective = unit.multiplier / unit.objective * gain - cp.quad_form(v, cp.psd_wrap(gram)) / 2
+    # The root of the matrix, which itself has half of the digits.
+    root = woodbury.metric_root(family.factors[0], machine.weight) * (unit.product / unit.objective**0.5)
+    objective = gain - cp.sum_squares(root.T @ v) / 2
 
     def read(values: Any) -> Reading:
-        gamma = machine.expansion(np.ones(1), np.asarray(v.value) * unit.multiplier)
+        gamma = machine.expansion(np.ones(1), np.asarray(v.value) * unit.product)
         normal = family.normal(np.ones(1), gamma)
         return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=np.ones(1))
 
     return Formulation(
         cp.Problem(cp.Maximize(objective), held),
-        {**quantities, "v": Quantity(v, unit.multiplier)},
+        {**quantities, "v": Quantity(v, unit.product)},
         objective_unit=unit.objective,
         read=read,
         tunables=numbers,
@@ -579,7 +673,7 @@ def constant_scores(
     if refusal is not None or gamma is None:
         raise InputError(f"scale_penalty: {scale_penalty} was found; {refusal}")
     reading = _reading(machine.family, machine.family.normal(np.ones(1), gamma), machine.nu, gamma=gamma, mu=np.ones(1))
-    value = float(gamma.sum()) / 2 + machine.penalty - 1
+    value = float(gamma.sum()) / 2 + (machine.penalty - 1)
     return Solution(value, dict(reading.letters), reading.region, reading.guarantee, offset=reading.offset)
 
 
@@ -677,7 +771,7 @@ def _to_primal(
     if not isinstance(region, HalfSpace):
         return {}
     s = family.training @ region.normal
-    return {"w": region.normal, **_limits_of(s, region.offset, scale_penalty, covariance_weight)}
+    return {"w": region.normal, "s": s, **_limits_of(s, region.offset, scale_penalty, covariance_weight)}
 
 
 def _to_multipliers(solution: Solution, scale_penalty: float) -> dict[str, Any]:

@@ -692,8 +692,12 @@ def sequential(
     return _solution(reading, result.objective, "SMO", result.iterations, alpha=result.multipliers)
 
 
-# Radii, in squared units of the features, below which Woodbury's identity leaves too few digits of the metric.
+# Radii, beside the trace of the sample's covariance, below which Woodbury's identity leaves too few digits of the metric.
 SEEN_RADIUS = 1e-6
+
+
+def _seen(sample: Sample, r: float) -> bool:
+    return r >= SEEN_RADIUS * sample.weight * sample.features.n * sample.features.unit**2
 
 
 def has_one_metric(
@@ -726,7 +730,7 @@ def block_dual(
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     upper = slack_bound(nu, features.n)
     r = sample.radius if isinstance(features, KernelFeatures) else None
-    if r is None or r < SEEN_RADIUS * features.unit**2:
+    if r is None or not _seen(sample, r):
         metric = sample.metric()
         result = solve_dual(metric.features.training, "linear", upper=upper, tolerance=GAP, of_scores=GAP)
         reading = _in_metric(sample, metric, result.multipliers, nu)
@@ -808,7 +812,14 @@ def _radius(sample: Sample) -> float:
 
 
 def _expansion(sample: Sample, alpha: Array) -> Array:
-    """The coefficients of the normal in the sample; K and r are divided by the features' own size first."""
+    """The coefficients of the normal in the sample; K and r are divided by the features' own size first.
+
+    Where the identity that solves for them has too few digits they follow from the normal w of whitened points:
+    r w + c X H X'w = X alpha.
+    """
+    if not _seen(sample, r := _radius(sample)):
+        scores = sample.points @ sample.metric().normal(alpha)
+        return np.asarray((alpha - sample.weight * (scores - scores.mean())) / r)
     unit = sample.features.unit
     return woodbury.expansion(sample.gram / unit**2, alpha, _radius(sample) / unit**2, sample.weight) / unit**2
 
@@ -842,9 +853,14 @@ def kernel_dual(
     covariance_weight: Weight = None,
     ddof: int = 0,
 ) -> Formulation:
-    """The dual in the Gram matrix alone, which may be singular."""
+    """The dual in the Gram matrix alone, which may be singular; of whitened points where that has too few digits."""
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
-    return _kernel_program(sample, outlier_fraction, woodbury.metric_gram)
+    if _seen(sample, _radius(sample)):
+        return _kernel_program(sample, outlier_fraction, woodbury.metric_gram)
+    metric = sample.metric()
+    rows = metric.features.training
+    gamma = {"gamma": lambda alpha: _expansion(sample, alpha)}
+    return _gram_program(sample, outlier_fraction, rows @ rows.T, 1.0, metric.normal, **gamma)
 
 
 @METHOD.node(
@@ -945,7 +961,11 @@ def libsvm(
     nu = libsvm_share(outlier_fraction, "outlier_fraction")
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     unit = features.unit
-    gram = woodbury.metric_gram(sample.gram / unit**2, _radius(sample) / unit**2, sample.weight)
+    if _seen(sample, r := _radius(sample)):
+        gram = woodbury.metric_gram(sample.gram / unit**2, r / unit**2, sample.weight)
+    else:
+        rows = sample.metric().features.training
+        gram = rows @ rows.T
     size = float(np.trace(gram)) / features.n
     # libsvm's tolerance is absolute in its own scale, where the multipliers are nu n times ours.
     machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * features.n)).fit(gram / size)

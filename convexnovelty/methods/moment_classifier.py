@@ -222,7 +222,7 @@ def moment_classifier(
         bound, and the objective is that of the program which was solved.
     tail : what is known of the negatives besides their moments; Chebyshev (nothing) by default.
     mean_penalty : the factor of the slack of the negative mean, the paper's 1/nu^- of formulation 9; None keeps the
-        mean outside by the full margin.
+        mean outside by the full margin, as does a hard margin beside pairs of moments that are known together.
 
     Returns
     -------
@@ -242,7 +242,12 @@ def moment_classifier(
     >>> round(solution.objective, 6), round(solution.guarantee.bound, 6)  # 1/9 and (1/9)/(1 + 1/9)
     (0.111111, 0.1)
     """
-    if _joint(negative_moments, uncertainty, slack_penalty) is not None:
+    if (joint := _joint(negative_moments, uncertainty, slack_penalty)) is not None:
+        if mean_penalty is not None:
+            raise InputError(
+                f"mean_penalty: {mean_penalty!r} was found, where {joint}, so that the largest kappa is searched at a mean "
+                "without slack; give None, or a slack_penalty beside it"
+            )
         made = kappa_search(positives, negative_moments, slack_penalty, uncertainty, tail)
     elif mean_penalty is not None:
         made = with_offset(positives, negative_moments, slack_penalty, uncertainty, tail, mean_penalty)
@@ -306,7 +311,8 @@ def _program(
         raise InputError(f"uncertainty: {refusal}; use moment_classifier, which then searches for kappa")
     price = None if slack_penalty is None else Tunable("slack_penalty", slack_penalty, _penalty)
     mean_price = None if mean_penalty is None else Tunable("mean_penalty", mean_penalty, _penalty)
-    frame = MetricFrame(X, moments, recipe, None if price is None else price.value)
+    prices = (None if given is None else given.value for given in (price, mean_price))
+    frame = MetricFrame(X, moments, recipe, *prices)
     robust = recipe.tunable().centred(moments)
     variance, constraints, extra = frame.variance(robust, recipe)
     objective = variance
@@ -328,15 +334,15 @@ def _program(
         )
     slack: Any = 0.0
     if price is not None:
-        letters["xi"] = slack = cp.Variable(X.shape[0], nonneg=True, name="xi")
-        objective = objective + price.parameter(lambda value: value / frame.unit, nonneg=True) * cp.sum(slack)
+        xi, letters["xi"], cost = _slack(price, frame.unit, "xi", X.shape[0])
+        slack, objective = letters["xi"].unit * xi, objective + cost * cp.sum(xi)
     if offset:
         letters["c"] = c = cp.Variable(name="c")
         constraints.append(margin - c >= -slack)
         if mean_price is not None:
-            letters["eta"] = eta = cp.Variable(nonneg=True, name="eta")
-            objective = objective + mean_price.parameter(lambda value: value / frame.unit, nonneg=True) * eta
-            constraints.append(c >= 1 - eta)
+            eta, letters["eta"], cost = _slack(mean_price, frame.unit, "eta")
+            objective = objective + cost * eta
+            constraints.append(c >= 1 - letters["eta"].unit * eta)
         else:
             constraints.append(c >= 1)
     else:
@@ -370,6 +376,15 @@ def _program(
         diagnose=lambda: _inseparable(current()) if price is None else _unresolved(frame.unit),
         suspect=suspect,
     )
+
+
+def _slack(price: Tunable, unit: float, name: str, *shape: int) -> tuple[cp.Variable, Quantity, Any]:
+    """A slack, the letter that it stands for, and its cost: in the size at which it costs one, if that is less than one.
+
+    A price far above the optimum leaves next to nothing of it.
+    """
+    variable, size = cp.Variable(shape, nonneg=True, name=name), min(1.0, unit / price.value)
+    return variable, Quantity(variable, size), price.parameter(lambda value: size * value / unit, nonneg=True)
 
 
 @METHOD.node(
@@ -748,6 +763,10 @@ def penalty_of(outlier_fraction: float, positives: Any, negative_moments: Moment
     return float(2 / (nu * X.shape[0] * offset))
 
 
+# The share of the value to which libsvm's answers are held.
+LIBSVM = 1e-5
+
+
 @METHOD.node(
     "cost_sensitive_svm",
     kind="other library",
@@ -791,6 +810,14 @@ def cost_sensitive_svm(
     offsets = np.append(scores[:-1] - 1, 1.0)
     slack = np.maximum(1 - labels * (scores[None, :] - offsets[:, None]), 0.0) @ costs
     value = float(u @ u / 2 + slack.min())
+    # What its multipliers grant from below: beside large costs the seven digits of its kernel values leave them few or none.
+    lower = float(np.abs(signed).sum() - u @ u / 2)
+    if not value - lower <= LIBSVM * abs(value):
+        raise SolverError(
+            f"libsvm: the value lies between {lower / 2:.10g} and {value / 2:.10g}, since its kernel values have seven digits "
+            "and the costs are large beside them; use the program, or give lower penalties",
+            "inaccurate",
+        )
     level = float(offsets[int(slack.argmin())])
     pull = np.asarray(X.T @ signed[:-1]) - signed[:-1].sum() * negative_moments.mean
     w = metric.solve(pull) / 2
@@ -1102,7 +1129,7 @@ METHOD.step(
     equation="section 3.1, after equation 9",
     reference="other library",
     # libsvm's kernel values have seven digits, and its normal about half of them.
-    tolerance=1e-5,
+    tolerance=LIBSVM,
     decision_tolerance=1e-3,
 )
 METHOD.step(

@@ -21,6 +21,7 @@ from convexnovelty.modelling import (
     below,
     check_features,
     gram_form,
+    libsvm_rounding,
     libsvm_share,
     margin_reading,
     outlier_share,
@@ -269,6 +270,7 @@ METHOD.step(
     claim="a solver of the usual problem solves this one when it is given the reflected Gram matrix",
     equation="equations 8.42 to 8.44",
     reference="other library",
+    known=lambda apart, features: libsvm_rounding(features),
     values=lambda solution: {"alpha": solution.values["alpha"]},
 )
 METHOD.step(
@@ -319,7 +321,8 @@ def nu_property(solution: Solution, features: FeatureMap, labels: Any, outlier_f
     ]
     margin = (alpha > 1e-3 * bound) & (alpha < (1 - 1e-3) * bound)
     if margin.any() and solution.offset.width == 0:
-        off = float(np.abs(scores[margin] - region.offset).max()) / scale
+        known = libsvm_rounding(features) if solution.solver == "libsvm" else 0.0
+        off = max(float(np.abs(scores[margin] - region.offset).max()) - known, 0.0) / scale
         text = "points on their margin have rho = y_i <w, Phi(x_i)>"
         claims.append(Claim(text, off, 0.0, tolerance=1e-5, source="equation 8.46, with the sign that it lacks"))
     return claims

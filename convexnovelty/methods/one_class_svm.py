@@ -23,6 +23,7 @@ from convexnovelty.modelling import (
     check_features,
     gram_form,
     least_share,
+    libsvm_rounding,
     libsvm_share,
     margin_reading,
     not_hard,
@@ -314,6 +315,7 @@ METHOD.step(
     claim="libsvm's coefficients divided by nu n solve the dual",
     equation="equations 8.13 to 8.15",
     reference="other library",
+    known=lambda apart, features: libsvm_rounding(features),
     values=lambda solution: {"alpha": solution.values["alpha"]},
 )
 METHOD.step(

@@ -262,9 +262,22 @@ def hard_ball(features: FeatureMap, outlier_fraction: float = 0.0, weights: Any 
     )
 
 
+def _known(apart: float, features: FeatureMap) -> float:
+    r"""What decision values may differ by where the primal's value is ``apart`` above the dual's.
+
+    The least of a sum of :math:`a_i\|x_i - c\|^2` with weights that sum to 1 is :math:`\|c\|^2` beside linear terms, so that
+    either centre is within the root of what its value misses of the optimum, and both within :math:`\Delta=\sqrt{2\,apart}` of
+    each other. A squared distance of at most D, and with it the radius, a quantile of them, moves by :math:`2D\Delta+\Delta^2`.
+    """
+    distance = 2 * float(np.sqrt(_AboutMean(features).squares.max()))
+    moved = (2 * apart) ** 0.5
+    return float(2 * (2 * distance * moved + moved**2))
+
+
 METHOD.step(
     "dual",
     "primal",
+    known=_known,
     claim="the primal's optimum is minus the dual's, with c = sum of alpha_i Phi(x_i)",
     equation="equations 8.17 to 8.20",
     reference="formulation",

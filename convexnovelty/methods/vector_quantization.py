@@ -133,6 +133,11 @@ def _reading(
 # -- the programs ------------------------------------------------------------------------------------------------------
 
 
+def _seen_price(slack_penalty: float) -> float:
+    """The price in a program of its own: a point covers itself for 1, and a price of 1e7 leaves few digits of a sum of ones."""
+    return min(slack_penalty, 2.0)
+
+
 @METHOD.node(
     "cover",
     source="equations 8.39 and 8.40, by linear programming as in section 7.7",
@@ -154,7 +159,7 @@ def cover(points: Any, radius: float, slack_penalty: float | None = None, metric
             composed=lambda values: _reading(sample, reach, metric, kernel, values["a"], thin=False),
         )
     price, xi = Tunable("slack_penalty", slack_penalty, _price), cp.Variable(n, nonneg=True)
-    C = price.parameter(nonneg=True)
+    C = price.parameter(_seen_price, float, nonneg=True)
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum(a) + C * cp.sum(xi)), [cp.Constant(kernel) @ a >= 1 - xi]),
         {"a": a, "xi": xi},
@@ -179,7 +184,7 @@ def packing(
     tunables = {}
     if slack_penalty is not None:
         tunables["slack_penalty"] = Tunable("slack_penalty", slack_penalty, _price)
-        constraints.append(b <= tunables["slack_penalty"].parameter(nonneg=True))
+        constraints.append(b <= tunables["slack_penalty"].parameter(_seen_price, float, nonneg=True))
     return Formulation(cp.Problem(cp.Maximize(cp.sum(b)), constraints), {"b": b}, tunables=tunables)
 
 

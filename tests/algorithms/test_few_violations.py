@@ -110,3 +110,31 @@ def test_a_master_that_fails_is_an_error(monkeypatch):
     monkeypatch.setattr(few_violations, "milp", lambda *a, **k: Failed())
     with pytest.raises(SolverError, match="planted"):
         hitting_sets(largest(range(5)), 5, 2)
+
+
+@pytest.mark.parametrize("search", [*SEARCHES, greedy])
+def test_a_program_without_weights(search):
+    """The value and its two ends alone: what is left is as short as with weights."""
+    points = np.random.default_rng(3).standard_normal(12)
+    weighed = smallest_interval(points)
+    found = search(lambda kept: weighed(kept)[:2], 12, 3)
+    assert found.value == search(weighed, 12, 3).value == pytest.approx(np.ptp(np.delete(points, found.left_out)))
+
+
+@pytest.mark.parametrize("search", [*SEARCHES, greedy])
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (3.0, r"solve: 3.0 was returned; give the value, the rows that support it and"),
+        ((3.0,), r"solve: \(3.0,\) was returned; give the value"),
+        ((3.0, [0], [1.0], 2), "give the value, the rows that support it"),
+        ((np.nan, [0]), r"solve: \(nan, \[0\]\) was returned; give a number, rows among the"),
+        ((3.0, [7]), r"solve: \(3.0, \[7\]\) was returned; give a number, rows among the"),
+        ((3.0, [0, 1], [1.0]), "and a weight for each"),
+        ((3.0, []), "solve: no row was returned that supports the value 3; give at least one"),
+        ((np.inf, []), "solve: no row was returned that supports the value inf"),
+    ],
+)
+def test_answers_that_say_too_little(search, answer, message):
+    with pytest.raises(InputError, match=message):
+        search(lambda kept: answer, 5, 1)

@@ -27,6 +27,14 @@ def test_the_metric_is_the_inverse_of_what_equation_eight_says(r, c):
     np.testing.assert_allclose(r * woodbury.metric_gram_of_shape(REGULAR / r, c), r * printed, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("width", [3, 8, 11])
+@pytest.mark.parametrize("c", [0.0, 0.2, 3.0])
+def test_the_square_of_the_root_is_the_metric(width, c):
+    F = np.random.default_rng(5).standard_normal((8, width)) + 2.0
+    R = woodbury.metric_root(F, c)
+    np.testing.assert_allclose(R @ R.T, woodbury.metric_gram(F @ F.T, 1.0, c), atol=1e-11)
+
+
 @pytest.mark.parametrize("K", [REGULAR, SINGULAR])
 @pytest.mark.parametrize("c", [0.0, 0.2, 3.0])
 def test_an_expansion_solves_its_system(K, c):

@@ -10,6 +10,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty.checking import checker
 from convexnovelty.declare import Instance, Step
+from convexnovelty.methods import negative_data
 from convexnovelty.regions import HalfSpace, Interval
 
 PROBE = np.array([[1.0], [2.0], [-4.0]])
@@ -61,3 +62,49 @@ def test_what_cannot_be_compared_says_why():
     for pair in ((without, end(1.0)), (end(1.0), without)):
         found = checker._decision_gap(step(1.0), INSTANCE, *pair)
         assert np.isnan(found[0]) and found[1] == ""
+
+
+def test_what_theory_leaves_unknown_is_no_difference():
+    """A step's own allowance, made from the difference of the values, comes off before anything is divided."""
+    source, target = end(1.0), end(1.0, 1.0)
+    allowing = dataclasses.replace(step(1.0), known=lambda apart: apart / 2)
+    for apart, left in ((0.0, 0.2), (1.0, 0.1), (2.0, 0.0), (4.0, 0.0)):
+        assert checker._decision_gap(allowing, INSTANCE, source, target, apart)[0] == pytest.approx(left)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e4])
+def test_centres_are_known_to_the_root_of_a_gap(unit):
+    """Points near the boundary of a ball have values that are small beside its radius, to which the root of an error belongs."""
+    X = unit * (np.random.default_rng(3).normal(size=(9, 2)) + np.array([3, 1]))
+    features = cn.KernelFeatures(X, cn.kernels.gaussian(gamma="scale"))
+    report = cn.check(cn.soft_ball(features, 0.4))
+    assert report.passed, report.table()
+    primal, dual = (cn.soft_ball(features, 0.4, form).solve() for form in ("primal", "dual"))
+    step = next(
+        s for s in cn.derivation.method("soft_ball").steps if (s.source_node, s.target_node) == ("dual", "primal")
+    )
+    allowed = step.known(abs(primal.objective + dual.objective), features)
+    values = [s.region.decision_values(features.training) for s in (primal, dual)]
+    assert np.abs(values[0] - values[1]).max() <= allowed < 1e-4
+
+
+@pytest.mark.parametrize("seed", [2, 8])
+def test_libsvm_is_held_to_the_digits_of_its_kernel_values(seed):
+    """Scores of 1e-4 and less of k(x, x), of which single precision leaves three digits; a plane that is moved is still found."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 14))
+    X = rng.normal(size=(n, 2)) + 3 * rng.normal(size=2)
+    labels = np.where(np.arange(n) % 3 == 0, -1, 1)
+    nu = 0.3 if seed == 2 else 0.46
+    features = cn.KernelFeatures(X, cn.kernels.gaussian(gamma="scale"))
+    report = cn.check(cn.negative_data(features, labels, nu))
+    assert report.passed, report.table()
+    theirs, ours = negative_data.libsvm(features, labels, nu), cn.negative_data(features, labels, nu).solve()
+    largest = float(np.abs(ours.region.decision_values(features.training)).max())
+    assert largest < 1e-3
+    apart = theirs.region.decision_values(features.training) - ours.region.decision_values(features.training)
+    assert np.abs(apart).max() <= 2.0**-23
+    moved = dataclasses.replace(theirs, region=HalfSpace(theirs.region.normal, theirs.region.offset + 1e-6))
+    step = next(s for s in cn.derivation.method("negative_data").steps if s.source_node == "libsvm")
+    instance = Instance("i", {"features": features}, method="negative_data", probe=features.training)
+    assert checker._decision_gap(step, instance, moved, ours, 0.0)[0] > 1e-3

@@ -300,7 +300,7 @@ def test_functions_that_are_zero_have_no_gap():
     here = Solution(0.0, {}, HalfSpace([1.0, 1.0], 1.0))
     for shift, fails in ((0.0, False), (4e-16, False), (1e-12, True)):
         there = Solution(0.0, {}, HalfSpace([1.0, 1.0], 1.0 + shift))
-        gap = checker._decision_gap(dataclasses.replace(step, decision=1.0), instance, here, there)[0]
+        gap = checker._decision_gap(dataclasses.replace(step, decision=1.0, known=None), instance, here, there)[0]
         assert bool(gap > 0.5) is fails
 
 

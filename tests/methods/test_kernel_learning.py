@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import warnings
+from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty import datasets, kernels
 from convexnovelty.algorithms import mixture
-from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError
+from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.methods import kernel_learning as module
@@ -327,6 +328,145 @@ def test_kernels_of_any_size(scale, C):
     assert scores.min() >= 1 - 1e-6
 
 
+def three_points():
+    """A linear kernel that may be inverted, one that may not, and the least cost of constant scores by fractions.
+
+    For Gram matrices K and L of whole numbers it is 1'(mu K + (1 - mu) L)^{-1}1 / 2, by Cramer's rule, which is convex in
+    mu: the least of a thousand steps, and thirds of the interval about it.
+    """
+    X, Y = np.array([[3, 1, 0], [1, 2, 2], [2, 0, 3]]), np.array([[2], [1], [3]])
+    K, L = ([[Fraction(int(k)) for k in row] for row in A @ A.T] for A in (X, Y))
+
+    def determinant(M):
+        return sum(
+            M[0][i] * (M[1][(i + 1) % 3] * M[2][(i + 2) % 3] - M[1][(i + 2) % 3] * M[2][(i + 1) % 3]) for i in range(3)
+        )
+
+    def cost(mu):
+        M = [[mu * k + (1 - mu) * j for k, j in zip(*rows, strict=True)] for rows in zip(K, L, strict=True)]
+        ones = [[[Fraction(1) if c == i else M[r][c] for c in range(3)] for r in range(3)] for i in range(3)]
+        return sum(determinant(one) for one in ones) / determinant(M) / 2
+
+    best = min(range(1, 1001), key=lambda k: cost(Fraction(k, 1000)))
+    low, high = Fraction(max(best - 1, 1), 1000), Fraction(min(best + 1, 1000), 1000)
+    for _ in range(60):
+        third = (high - low) / 3
+        left, right = (low + third).limit_denominator(10**12), (high - third).limit_denominator(10**12)
+        low, high = (low, right) if cost(left) <= cost(right) else (left, high)
+    return X.astype(float), Y.astype(float), float(cost(low)), float(low)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("c", [0.0, 0.3])
+@pytest.mark.parametrize("unit", [1e2, 1e4, 1e5, 1e6])
+def test_a_price_and_a_gain_that_cancel_leave_the_cost_of_the_plane(unit, c):
+    """With C = 1 scores of 1 cost nothing: the value falls with the square of the unit, and the terms do not."""
+    X, Y, cost, weight = three_points()
+    given = [LinearFeatures(unit * X), LinearFeatures(unit * Y)]
+    routes = [cn.kernel_learning(given, 0.5, 1.0, c, form) for form in ("primal", "dual")]
+    for made in (*routes, module.block_norm(given, 0.5, 1.0, c)):
+        solution = made.solve()
+        assert solution.objective * unit**2 == pytest.approx(cost, rel=1e-6)
+        assert solution.values["mu"][0] == pytest.approx(weight, abs=1e-4)
+        assert solution.values.get("rho", 1.0) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_weights_of_a_price_beside_which_the_plane_costs_nothing():
+    """With C = 3 the plane is 1e-11 of the value; the weights are its own all the same."""
+    X, Y, cost, weight = three_points()
+    given = [LinearFeatures(1e6 * X), LinearFeatures(1e6 * Y)]
+    for form in ("primal", "dual"):
+        solution = cn.kernel_learning(given, 0.5, 3.0, 0.0, form).solve()
+        assert solution.objective == pytest.approx(2 + cost * 1e-12, rel=1e-9)
+        assert solution.values["mu"][0] == pytest.approx(weight, abs=1e-4)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_a_price_that_is_set_to_where_it_cancels(form):
+    """The compiled program is in units of the price that it was made for, in which the rest could not be seen."""
+    X, Y, cost, _ = three_points()
+    problem = cn.kernel_learning([LinearFeatures(1e5 * X), LinearFeatures(1e5 * Y)], 0.5, 0.2, 0.3, form)
+    problem.solve()
+    assert problem.set(scale_penalty=1.0).solve().objective * 1e10 == pytest.approx(cost, rel=1e-6)
+    assert problem.parameters["scale_penalty"] == 1.0
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_a_price_a_little_below_one(form):
+    """Scores t of a plane whose least cost is a have the value a t^2 - (1 - C) t: what would do does, and the rest is refused."""
+    X = three_points()[0]
+    cost = three_by_cramer(X) / 1e12
+    given = LinearFeatures(1e6 * X)
+    with pytest.raises(
+        InputError, match=r"scale_penalty: 0.999999999 was found, so little below 1.*give 1, or at most"
+    ) as e:
+        cn.kernel_learning(given, 0.5, 1 - 1e-9, form=form)
+    most = float(str(e.value).split()[-1])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = cn.kernel_learning(given, 0.5, most, form=form).solve().objective
+    assert found == pytest.approx(-((1 - most) ** 2) / (4 * cost), rel=1e-6) and not caught
+    near = cn.kernel_learning(LinearFeatures(X), 0.5, 1 - 1e-9, form=form).solve().objective
+    assert near == pytest.approx(three_by_cramer(X) - 1e-9, rel=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e2, 1e4, 1e5, 1e6])
+def test_pair_steps_beside_large_kernels(unit):
+    """Multipliers of the order of one, whose differences are what the plane is made of: right, or an error that says why."""
+    X, Y, cost, _ = three_points()
+    alone = three_by_cramer(X)
+    for node, given, C, expected in (
+        (module.line_search, [X, Y], 1.0, cost),
+        (module.semi_infinite_lp, [X, Y], 1.0, cost),
+        (module.sequential, [X], 1.0, alone),
+        (module.constant_scores, [X], 1.0, alone),
+        (module.single_kernel, [X], 1.0, alone),
+        (module.modified_primal, [X], 1.0, alone),
+    ):
+        try:
+            found = node([LinearFeatures(unit * part) for part in given], 0.5, C)
+        except SolverError as error:
+            assert unit >= 1e5 and "which is all that rounding leaves of multipliers beside such large kernels" in str(
+                error
+            )
+            assert node in (module.line_search, module.semi_infinite_lp, module.sequential)
+            continue
+        value = (found.solve() if hasattr(found, "solve") else found).objective
+        assert value * unit**2 == pytest.approx(expected, rel=1e-6), node
+
+
+def three_by_cramer(X):
+    """1'(X X')^{-1}1 / 2 for a matrix of whole numbers with three rows: half the squared length of X^{-1}1."""
+    a, b, c = (Fraction(int(x)) for x in np.round(np.linalg.det(X) * np.linalg.solve(X, np.ones(3))))
+    return float((a * a + b * b + c * c) / Fraction(int(np.round(np.linalg.det(X)))) ** 2 / 2)
+
+
+@pytest.mark.parametrize(
+    ("seed", "n", "unit", "C", "c"), [(3, 5, 2.6e2, 1.0, 1e3), (4, 8, 4e4, 1e5, 1.0), (5, 7, 3e5, 0.9, 0.0)]
+)
+def test_more_points_than_features_beside_large_kernels(seed, n, unit, C, c):
+    """Gram matrices of low rank, against the program in the coordinates of the points, counted from scores of 1."""
+    X = np.random.default_rng(seed).normal(size=(n, 2)) + 1.5
+    w, rho, R, xi = cp.Variable(2), cp.Variable(), cp.Variable(), cp.Variable(n, nonneg=True)
+    nearest = np.linalg.lstsq(X, np.ones(n))[0]
+    above = X @ w + (X @ nearest - 1)
+    cost = c / 2 * cp.sum_squares(above - cp.sum(above) / n) + cp.sum(xi) / (0.4 * n) - rho + C * R
+    length = cp.sum_squares(w + nearest) / 2 / unit**2
+    direct = cp.Problem(cp.Minimize(length + cost), [above >= 0, above >= rho - xi, above <= R])
+    direct.solve(**TIGHT)
+    given = LinearFeatures(unit * X)
+    for node in (module.modified_primal, module.single_kernel, module.sequential, module.semi_infinite_lp):
+        try:
+            found = node(given, 0.4, C, c)
+        except (SolverError, UnboundedError):
+            assert node in (module.sequential, module.semi_infinite_lp)
+            continue
+        value = (found.solve() if hasattr(found, "solve") else found).objective
+        assert value == pytest.approx(direct.value + C - 1, rel=1e-6), node
+
+
 def plane_points(seed):
     """Ordinary points of the plane, at most thirty, with numbers of the machine: a Gram matrix of rank two."""
     rng = np.random.default_rng(seed)
@@ -391,8 +531,8 @@ def test_a_unit_far_above_the_value_is_told(monkeypatch, seed, form, unit):
     """Whichever solver comes through: an error, or a warning, or a remark that bounds what the value is off by."""
     X, *numbers = plane_points(seed)
     expected = in_the_plane(X, *numbers)
-    far = module._Units(KernelFamily.of(X @ X.T).unit, 1.0, unit, unit)
-    monkeypatch.setattr(module._Units, "of", classmethod(lambda cls, machine: far))
+    far = module._Units(KernelFamily.of(X @ X.T).unit, 0.0, 1.0, unit, unit, unit)
+    monkeypatch.setattr(module._Units, "of", classmethod(lambda cls, machine, **changed: far))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
@@ -588,3 +589,32 @@ def test_the_minimax_machine_is_another_form_at_one_fraction_and_one_confidence_
     assert module._no_moment_machine(1.0, 0.0) is None
     for fraction, confidence in ((1.0, 0.5), (0.5, 0.0), (0.5, 0.5), (1.0, None)):
         assert "for outlier_fraction = 1 only" in module._no_moment_machine(fraction, confidence)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e7])
+@pytest.mark.parametrize(("c", "r"), [(10**6, 1e-4), (1.5, 1e-9), (10**7, 1e-6), (1e-3, 1e-10)])
+def test_a_radius_that_is_lost_beside_the_covariance(unit, c, r):
+    """Woodbury's identity subtracts two numbers of the size of c K / r; with nu = 1 the value is m'S^{-1}m / 2, by fractions."""
+    points = [(3, 1), (1, 2), (4, 5), (2, 2), (7, 3)]
+    weight, radius, n = Fraction(c), Fraction(r), len(points)
+    mean = [Fraction(sum(x[k] for x in points), n) for k in (0, 1)]
+    centred = [[x[k] - mean[k] for k in (0, 1)] for x in points]
+    S = [[weight * sum(x[i] * x[j] for x in centred) + radius * (i == j) for j in (0, 1)] for i in (0, 1)]
+    determinant = S[0][0] * S[1][1] - S[0][1] * S[1][0]
+    value = (S[1][1] * mean[0] ** 2 - 2 * S[0][1] * mean[0] * mean[1] + S[0][0] * mean[1] ** 2) / determinant / 2
+    normal = [S[1][1] * mean[0] - S[0][1] * mean[1], S[0][0] * mean[1] - S[0][1] * mean[0]]
+    features = cn.LinearFeatures(unit * np.array(points, dtype=float))
+    ball = cn.uncertainty.FrobeniusBall(r * unit**2)
+    solution = cn.mahalanobis_svm(features, 1.0, ball, covariance_weight=c, form="dual").solve()
+    assert solution.objective == pytest.approx(float(value), rel=1e-7)
+    direction = solution.region.normal / solution.region.normal[0]
+    assert direction[1] == pytest.approx(float(normal[1] / normal[0]), rel=1e-6)
+    others = (module.block_dual, module.libsvm) if c > 1 else (module.block_dual,)
+    for node in others:
+        nu = 1.0 if node is module.block_dual else 0.9
+        found = node(features, nu, ball, c).objective
+        dual = cn.mahalanobis_svm(features, nu, ball, covariance_weight=c, form="dual").solve().objective
+        assert [found, dual] == pytest.approx(
+            [cn.mahalanobis_svm(features, nu, ball, c).solve().objective * -1] * 2, rel=1e-6
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 import subprocess
@@ -263,6 +264,91 @@ def test_erratum_9c_a_slack_that_tightens():
     solution = cn.moment_classifier(X, moments, 0.3, mean_penalty=5.0).solve()
     assert solution.objective < 4.5
     assert np.abs(solution.region.normal).max() > 1e-2
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("radius", [0.0, 1e-11])
+@pytest.mark.parametrize(
+    ("deviations", "rank", "seed"), [((0, -3, -5, -5), 2, 3), ((0, -4, -5, -5), 3, 5), ((0, -5, -5.5, -5.5), 2, 3)]
+)
+def test_factors_whose_covariance_is_thin_along_no_column(deviations, rank, seed, radius):
+    """Conditions of 1e10 and more: the dual in points that singular values whiten, which a box alone bounds."""
+    rng = np.random.default_rng(seed)
+    turned = 10.0 ** np.array(deviations)[:, None] * np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    negatives = rng.normal(size=(40, 4)) @ turned
+    X = negatives.mean(axis=0) + (rng.normal(size=(12, 4)) + 2 * rng.normal(size=4)) @ turned
+    moments = cn.Moments.estimate(negatives, rank=rank)
+    roots = np.diag(np.sqrt(moments.specific_variances + radius))
+    _, sizes, axes = np.linalg.svd(np.vstack([moments.loadings, roots]), full_matrices=False)
+    assert (sizes[0] / sizes[-1]) ** 2 > (1e9 if radius == 0 else 1e7)
+    whitened = (X - moments.mean) @ axes.T / sizes
+    beta = cp.Variable(12, nonneg=True)
+    dual = cp.Problem(cp.Maximize(cp.sum(beta) - cp.sum_squares(whitened.T @ beta) / 4), [beta <= 1.0])
+    dual.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    uncertainty = sets.FrobeniusBall(radius) if radius else None
+    assert cn.moment_classifier(X, moments, 1.0, uncertainty).solve().objective == pytest.approx(dual.value, rel=1e-7)
+
+
+def by_every_active_set(rows, C, P):
+    """The dual of whitened points and both prices: the largest sum of beta less |D'beta|^2 / 4 in the box, summing to P at
+    most, over all choices of what is at which bound. Each is a point that is allowed, and the optimum is one of them."""
+    K, n, best = rows @ rows.T / 2, len(rows), -np.inf
+    for choice in itertools.product((0, 1, 2), repeat=n):
+        at = np.array(choice)
+        for bound in (False, True):
+            beta, free = np.where(at == 2, C, 0.0), at == 1
+            border = np.ones((free.sum(), int(bound))) * K.max()
+            system = np.block([[K[np.ix_(free, free)], border], [border.T, np.zeros((int(bound),) * 2)]])
+            left = np.append(1 - K[free] @ beta, [(P - beta.sum()) * K.max()] * bound)
+            if len(system) and np.linalg.matrix_rank(system) == len(system):
+                beta[free] = np.linalg.solve(system, left)[: free.sum()]
+            elif free.any():
+                continue
+            size = 1e-12 * np.abs(beta).max()
+            if beta.min() >= -size and beta.max() <= C + size and beta.sum() <= P * (1 + 1e-12):
+                best = max(best, beta.sum() - beta @ K @ beta / 2)
+    return best
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e3, 1e7])
+@pytest.mark.parametrize("P", [1e-6, 1e-3, 1.0, 1e5])
+@pytest.mark.parametrize("unit", [1e-5, 1.0, 1e8])
+def test_prices_far_apart(unit, P, C):
+    """Either slack may leave next to nothing to the other: the value is of the size of the cheaper of both."""
+    rng = np.random.default_rng(5)
+    X, mean = rng.normal(size=(4, 2)) + np.array([0.5, 0.2]), np.zeros(2)
+    moments = cn.Moments(mean, np.diag([1.0, 0.25]) * unit**2)
+    expected = by_every_active_set(X / [1.0, 0.5], C, P)
+    found = cn.moment_classifier(unit * X, moments, C, mean_penalty=P).solve()
+    assert found.objective == pytest.approx(expected, rel=1e-6)
+    try:
+        known = module.cost_sensitive_svm(unit * X, moments, C, P).objective
+    except SolverError as error:
+        assert C >= 1e3 and "libsvm: the value lies between" in str(error)
+    else:
+        assert known == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_price_of_the_mean_beside_pairs_that_are_known_together():
+    """A hard margin searches the largest kappa, where the mean has no slack: the price is refused, and with slacks it is used."""
+    X, moments, joint = (
+        np.random.default_rng(4).normal(size=(12, 2)) + 6.0,
+        cn.Moments(np.zeros(2), np.eye(2)),
+        sets.GelbrichBall(0.2),
+    )
+    with pytest.raises(
+        InputError, match=r"mean_penalty: 2.0 was found, where kappa enters the counterpart of GelbrichBall.*give None"
+    ):
+        cn.moment_classifier(X, moments, None, joint, mean_penalty=2.0)
+    problem = cn.moment_classifier(X, moments, None, joint)
+    with pytest.raises(InputError, match=r"mean_penalty: 3\.0 was found"):
+        problem.set(mean_penalty=3.0)
+    dear, cheap = (cn.moment_classifier(X, moments, 1.0, joint, mean_penalty=P).solve() for P in (1e3, 1e-3))
+    assert dear.objective == pytest.approx(cn.moment_classifier(X, moments, 1.0, joint).solve().objective, rel=1e-6)
+    # Without slacks of the points the half-space t of the way to a margin of one costs v t^2 + P (1 - t).
+    v, P = cn.moment_classifier(X, moments, 1e3, joint).solve().objective, 1e-3
+    assert cheap.objective == pytest.approx(P - P**2 / (4 * v), rel=1e-6)
 
 
 def test_erratum_10a_is_a_minimum():

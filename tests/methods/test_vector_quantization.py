@@ -120,6 +120,19 @@ def test_a_price_of_one_or_more_leaves_nothing_out(penalty):
     assert soft.objective == pytest.approx(hard.objective, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("penalty", [1e-8, 1e-4, 1e7, 1e12])
+@pytest.mark.parametrize("seed", range(4))
+def test_prices_far_from_one(penalty, seed):
+    """A price of 1 or more is never paid, since a point covers itself for 1; a low one is paid for every point."""
+    points = np.random.default_rng(seed).normal(size=(5, 2))
+    kernel = (np.linalg.norm(points[:, None] - points, axis=2) <= 1.1).astype(float)
+    cover = linprog(np.ones(5), A_ub=-kernel, b_ub=-np.ones(5), method="highs-ds").fun
+    expected = min(5 * penalty, cover)
+    for node in (cn.vector_quantization, module.packing):
+        assert node(points, 1.1, penalty).solve().objective == pytest.approx(expected, rel=1e-7)
+
+
 def test_one_compilation_serves_prices_and_pickles():
     X = cloud(25)
     formulation = cn.vector_quantization(X, 0.5, 0.2)
