@@ -10,7 +10,8 @@ the set once the slacks are identities (Dikin's), becomes a ball.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,17 +80,27 @@ def thinnest_slack(slack: Array, cones: Cones, among: Collection[int] | None = N
 
 
 def is_inside(slack: Array, terms: Array, cones: Cones) -> bool:
-    """Whether a slack lies inside of every cone by more than rounding of the terms that it is made of; of exponential and
-    power cones nothing is known."""
+    """Whether a slack lies inside of every cone by more than rounding of the terms that it is made of."""
     for block in cones.blocks():
-        own, size = slack[block.rows], terms[block.rows]
-        if block.kind == "nonnegative" and not (own > OUTSIDE * size).all():
+        own, least = slack[block.rows], OUTSIDE * terms[block.rows]
+        if block.kind == "nonnegative" and not (own > least).all():
             return False
-        if block.kind == "second_order" and not own[0] - np.linalg.norm(own[1:]) > OUTSIDE * size[0]:
+        if block.kind == "second_order" and not own[0] - np.linalg.norm(own[1:]) > least[0]:
             return False
-        if block.kind in ("exponential", "power"):
+        if block.kind == "exponential" and not _holds_exponential(own + [1, 0, -1] * least, float(least.max())):
+            return False
+        if block.kind == "power" and not _holds_power(own[:-1] - least[:-1], abs(own[-1]) + least[-1], block.parameter):
             return False
     return thinnest_slack(slack, cones) > 0
+
+
+def _holds_exponential(values: Array, least: float) -> bool:
+    x, y, z = (float(value) for value in values)
+    return y > least and z > 0 and x <= y * math.log(z / y)
+
+
+def _holds_power(factors: Array, bound: float, exponents: Sequence[float]) -> bool:
+    return bool((factors > 0).all() and float(np.prod(factors ** np.asarray(exponents))) >= bound)
 
 
 def _thinnest(slack: Array, block: Block) -> float:
