@@ -15,3 +15,9 @@ def test_factories_bear_the_names_of_their_methods():
     for name in cn.derivation.methods():
         assert callable(getattr(cn, name))
     assert "single_class_mpm" in dir(cn)
+
+
+def test_a_star_imports_the_classes_of_the_catalogue():
+    found: dict[str, object] = {}
+    exec("from convexnovelty.uncertainty import *", found)
+    assert cn.uncertainty.catalogue().keys() <= found.keys()

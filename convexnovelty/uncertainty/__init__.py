@@ -194,3 +194,5 @@ __all__ = [
     "worst_loss",
     "worst_member",
 ]
+
+__all__.extend(_CLASSES)
