@@ -492,6 +492,11 @@ class Membership:
         return np.asarray(self._origin[self._arrays.columns])
 
     @property
+    def is_point(self) -> bool:
+        """Whether equations alone describe the set."""
+        return bool(self._program.cones.size == self._program.cones.zero)
+
+    @property
     def widths(self) -> Array:
         """The size of each coordinate over the set, as the scaling found it."""
         return np.asarray(scipy.sparse.linalg.norm(self._frame, axis=1))
@@ -574,7 +579,7 @@ class Membership:
         """
         self._require_seen()
         program = self._program
-        if program.cones.size == program.cones.zero:
+        if self.is_point:
             # Equations alone bound nothing but a point. Variables that are zero have no size, and any would be a wrong one.
             return share * self.centre, []
         # In its own coordinates the set lies around the origin.

@@ -29,8 +29,9 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
     r"""The program with units for its further variables: those that equations with variables of known units give them, and
     cones that hold both.
 
-    In :math:`\|x\|^2 \le pq`, as a sum of squares is compiled, two sizes give the third. ``sizes`` are those that are
-    known, zero where none is; ``columns`` are in their units already. The units come with the program.
+    In :math:`\|x\|^2 \le pq`, as a sum of squares is compiled, two sizes give the third, and the entry (i, j) of a semidefinite
+    matrix is of the size of :math:`\sqrt{s_{ii}s_{jj}}`. ``sizes`` are those that are known, zero where none is; ``columns``
+    are in their units already. The units come with the program.
     """
     products, A = list(squares(program)), program.A.tolil(copy=True)
     for square in products:
@@ -40,25 +41,33 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
     i, j = written.coords
     clear = written.data > ROUNDING * np.asarray(written.max(axis=1).todense()).ravel()[i]
     i, j, entries = i[clear], j[clear], written.data[clear]
-    # Equations one by one, cones as a whole; what bounds one number says nothing of another.
+    # Norms as a whole; what bounds one number says nothing of another.
     group = np.arange(program.b.size)
     for block in program.blocks:
-        if block.kind in ("second_order", "semidefinite"):
+        if block.kind == "second_order":
             group[block.rows] = block.rows.start
+    matrices = [block for block in program.blocks if block.kind == "semidefinite"]
+    constant = np.where(np.bincount(i, minlength=program.b.size) == 0, np.abs(program.b), 0.0)
     for square in products:
         group[square.first : square.stop] = np.minimum(np.arange(square.first, square.stop), square.first + 2)
     stated = (i < program.cones.zero) | (i >= program.cones.zero + program.cones.nonnegative)
     i, j, entries = group[i[stated]], j[stated], entries[stated]
-    sizes = sizes.copy()
+    sizes, whole = sizes.copy(), False
     while True:
         known = np.zeros(program.b.size)
         np.maximum.at(known, i, entries * sizes[j])
         for square in products:
             three = slice(square.first, square.first + 3)
             known[three] = _third(*np.maximum(known[three], square.constants))
+        for block in matrices:
+            known[block.rows] = _congruent(known[block.rows], constant[block.rows], block.parameter, whole)
         told = (sizes[j] == 0) & (known[i] > 0)
         if not told.any():
-            break
+            if whole:
+                break
+            whole = True
+            continue
+        whole = False
         width = np.zeros(sizes.size)
         np.maximum.at(width, j[told], entries[told] / known[i[told]])
         sizes = np.where(width > 0, 1.0 / np.where(width > 0, width, 1.0), sizes)
@@ -100,6 +109,21 @@ def _in_rows(program: ConicProgram) -> ConicProgram:
             diagonal = _powers(np.sqrt(rows[block.rows][first == second]))
             rows[block.rows] = diagonal[first] * diagonal[second]
     return replace(program, A=sp.csr_array(sp.diags_array(rows) @ program.A), b=rows * program.b)
+
+
+def _congruent(known: Array, constant: Array, order: int, whole: bool) -> Array:
+    """Sizes of the entries of a semidefinite matrix, with those that others give; with ``whole``, any that is known gives all."""
+    first, second = triangle(order)
+    diagonal = first == second
+    lengths = np.sqrt(np.maximum(known, constant)[diagonal])
+    for i, j in ((first, second), (second, first)):
+        found = np.zeros(order)
+        usable = (known > 0) & (lengths[i] > 0) & (lengths[j] == 0)
+        np.maximum.at(found, j[usable], known[usable] / lengths[i[usable]])
+        lengths = np.where(lengths > 0, lengths, found)
+    if whole and known.any():
+        lengths = np.where(lengths > 0, lengths, math.sqrt(float(known.max())))
+    return np.where(known > 0, known, lengths[first] * lengths[second])
 
 
 def _powers(sizes: Array) -> Array:

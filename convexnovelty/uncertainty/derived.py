@@ -40,7 +40,7 @@ ENROLS_NOTHING = "what is derived from every set's membership"
 
 POINT = 1e-3  # size, as a share of the centre's, that a solver may leave of a set that is a point
 NEAR = 0.5  # distance, beside the set's size, up to which a centre may be a member: rounding moves a thin one by much
-TINY = 1e-3  # share of its unit below which what a joint set adds to its centre is measured in a unit of its own
+TINY = 1e-2  # share of its unit below which what a joint set adds to its centre is measured in a unit of its own
 NO_SIZE = 1e-7  # size up to which nothing is left that a worst case would show
 
 
@@ -255,7 +255,8 @@ def derived_loss(uncertainty: MomentSet, a: Any, kappa: Any) -> Counterpart:
     through = sp.csr_array(sp.block_diag([sp.eye_array(a.size), lift.weights], format="csr"))
     # Means and covariances reach differently far: the unit is what both are measured in.
     reach = max(lift.reach / lift.unit, float(np.max(lift.membership.widths[: a.size])))
-    reach = reach if NO_SIZE * lift.unit < reach < TINY * lift.unit else lift.unit
+    small = NO_SIZE * lift.unit < reach < TINY * lift.unit and not lift.membership.is_point
+    reach = reach if small else lift.unit
     bound = lift.membership.support(w, lift.unit, reach, unseen=lift.unseen, through=through)
     value = lift.unit * bound.value + kappa * (0.5 * lift.unit * convex(lift.level) + lift.rest)
     return Counterpart(value, [*lift.constraints, *bound.constraints])

@@ -174,3 +174,16 @@ def test_equations_of_which_one_says_nothing_new():
     right = cn.single_class_mpm(moments, 0.5, MeanEllipsoid(0.0764) * BuresBall(0.598)).solve().objective
     hull = Scatter(0.0764) * (Coupled(0.598) | Coupled(0.299))
     assert cn.single_class_mpm(moments, 0.5, hull).solve().objective == pytest.approx(right, rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-7, 1e-5, 1.0, 1e5, 1e7])
+@pytest.mark.parametrize("covariances", [WishartBall(0.9), FrobeniusBall(0.2)])
+def test_a_fraction_of_a_vector_and_a_matrix_in_every_unit(covariances, unit):
+    """The corner beside a covariance of 1e10 and a mean of 1e5 is a number of the order of one."""
+    C = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 0.7]])
+    if isinstance(covariances, FrobeniusBall):
+        covariances = FrobeniusBall(0.2 * unit**2)
+    moments = cn.Moments(np.array([3.0, 1.0, 2.0]) * unit, C * unit**2)
+    right = cn.single_class_mpm(moments, 0.3, MeanEllipsoid(0.1) * covariances).solve().objective
+    found = cn.single_class_mpm(moments, 0.3, Scatter(0.1) * covariances).solve().objective
+    assert found == pytest.approx(right, rel=1e-6)
