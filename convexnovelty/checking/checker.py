@@ -131,7 +131,9 @@ def _subject(subject: Formulation | Instance) -> tuple[Method, Instance]:
             "check: this formulation was not made by a method's factory alone, so no equivalent of it is known"
         )
     recipe = subject.recipe
-    return derivation.method(recipe.method), Instance(subject.name, recipe.arguments, method=recipe.method)
+    return derivation.method(recipe.method), Instance(
+        subject.name, recipe.derived or recipe.arguments, method=recipe.method
+    )
 
 
 def check_instance(
