@@ -18,7 +18,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 from convexnovelty import validation
 from convexnovelty.errors import EnrolmentError
-from convexnovelty.formulation import Formulation, Recipe, Solution, refuse_shared_names
+from convexnovelty.formulation import Formulation, Recipe, Solution, refuse_shared_names, remade_from
 
 __all__ = ["Claim", "Instance", "Method", "Node", "Property", "Reference", "Relation", "Step"]
 
@@ -218,9 +218,13 @@ class Method:
             @functools.wraps(function)
             def made(*positional: Call.args, **named: Call.kwargs) -> Made:
                 result = function(*positional, **named)
-                if isinstance(result, Formulation) and result.recipe is None:
-                    bound = inspect.signature(function).bind(*positional, **named)
-                    bound.apply_defaults()
+                if not isinstance(result, Formulation):
+                    return result
+                bound = inspect.signature(function).bind(*positional, **named)
+                bound.apply_defaults()
+                if result.recipe is not None:  # another method's program, of what this node made of its arguments
+                    remade_from(cast(Any, made), result, **bound.arguments)
+                else:
                     refuse_shared_names(bound.arguments)
                     result.recipe = Recipe(cast(Any, made), dict(bound.arguments), self.name, name)
                     result.name = f"{self.name} ({name})"

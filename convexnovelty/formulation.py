@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -43,17 +43,22 @@ __all__ = [
     "Tunable",
     "refuse_shared_names",
     "remade_by",
+    "remade_from",
 ]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a formulation was made: enough to make it again in another process, or with another argument."""
+    """How a formulation was made: enough to make it again in another process, or with another argument.
+
+    ``derived`` is what the factory made of its arguments for the program, which the nodes of ``method`` take by name.
+    """
 
     factory: Callable[..., Formulation]
     arguments: Mapping[str, Any]
     method: str = ""
     node: str = ""
+    derived: Mapping[str, Any] = field(default_factory=dict)
 
 
 def remade_by(factory: Callable[..., Formulation], made: Formulation, **choosing: Any) -> Formulation:
@@ -62,6 +67,18 @@ def remade_by(factory: Callable[..., Formulation], made: Formulation, **choosing
         arguments = {**made.recipe.arguments, **choosing}
         refuse_shared_names(arguments)
         made.recipe = replace(made.recipe, factory=factory, arguments=arguments)
+    return made
+
+
+def remade_from(factory: Callable[..., Formulation], made: Formulation, **arguments: Any) -> Formulation:
+    """A formulation that a factory has made of these arguments, all of them, by another one's: it is set by its own.
+
+    A number of the program that none of them is cannot be set: made anew with another argument, it would be forgotten.
+    """
+    if made.recipe is not None:
+        refuse_shared_names(arguments)
+        derived = {**made.recipe.arguments, **made.recipe.derived}
+        made.recipe = replace(made.recipe, factory=factory, arguments=arguments, derived=derived)
     return made
 
 
@@ -200,7 +217,7 @@ class Formulation:
             )
         # None is no number: where it is an argument, it leaves a part of the program out, so that another one is made.
         own = self.recipe.arguments if self.recipe is not None else {}
-        others = [name for name, v in numbers.items() if name not in self._tunables or (v is None and name in own)]
+        others = [name for name, v in numbers.items() if not self._settable(name) or (v is None and name in own)]
         if others:
             self._remake(numbers, others)
             return
@@ -209,7 +226,8 @@ class Formulation:
             tune(self._tunables, numbers)
             self._moved = True
             if self.recipe is not None:
-                self.recipe = replace(self.recipe, arguments=_changed(self.recipe.arguments, numbers))
+                derived = _changed(self.recipe.derived, numbers)
+                self.recipe = replace(self.recipe, arguments=_changed(own, numbers), derived=derived)
         except RecompilationError:
             self._restore(before)
             if self.recipe is None:
@@ -218,6 +236,13 @@ class Formulation:
         except BaseException:
             self._restore(before)
             raise
+
+    def _settable(self, name: str) -> bool:
+        """Whether it is a number that can be changed here: none is that the factory has made of its arguments."""
+        if self.recipe is None or not self.recipe.derived:
+            return name in self._tunables
+        given = self.recipe.arguments
+        return name in self._tunables and (name in given or _belongs_to_set(given, name))
 
     def _state(self, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
         """All that :meth:`set` may change under these names, for :meth:`_restore`."""
@@ -236,7 +261,7 @@ class Formulation:
 
     def _remake(self, numbers: Mapping[str, Any], others: Sequence[str]) -> None:
         """Make the formulation anew with all of the numbers, of which the ``others`` are no parameters of the program."""
-        known = sorted(self._tunables) + (sorted(self.recipe.arguments) if self.recipe else [])
+        known = sorted(filter(self._settable, self._tunables)) + (sorted(self.recipe.arguments) if self.recipe else [])
         if self.recipe is None:
             raise InputError(f"set: {', '.join(others)} cannot be changed here; known are {', '.join(known) or 'none'}")
         # The numbers as they are belong to the sets as they were: another set comes with numbers of its own.

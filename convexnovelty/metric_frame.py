@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
+from convexnovelty.covariances import EPS
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import moved
 from convexnovelty.formulation import Quantity
@@ -25,9 +26,10 @@ from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.product import Product
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
+from convexnovelty.validation import Array
 from convexnovelty.whitening import Whitening, column_sizes, far_mean, is_sparse
 
-__all__ = ["MetricFrame", "ridge_of", "worst_moments"]
+__all__ = ["MetricFrame", "ridge_of", "worst_factor", "worst_moments"]
 
 # Beyond this dimension a covariance is not made dense: 2000 x 2000 numbers take 32 MB.
 DENSE = 2000
@@ -61,6 +63,30 @@ def worst_moments(moments: Moments, uncertainty: MomentSet) -> Moments | None:
         return None
     found = uncertainty.centred(moments).ellipsoidal(1.0)
     return None if found is None else Moments(moments.mean, found[1])
+
+
+def worst_factor(moments: Moments, uncertainty: MomentSet) -> Array | None:
+    """Rows R of shape (r, p) with R'R the covariance that is worst in every direction, or None where there is none.
+
+    What the moments know of variances in their factor is kept where the set stretches it or adds its radius: the matrix
+    has them to rounding of its largest entry.
+    """
+    ridge, factor = ridge_of(uncertainty), moments.factor
+    if ridge is None:
+        found = uncertainty.centred(moments).ellipsoidal(1.0)
+        if found is None:
+            return None
+        worst, nominal = np.asarray(found[1]), moments.covariance
+        radius = uncertainty.covariances.numbers().get("radius") if isinstance(uncertainty, Product) else None
+        if radius is not None and np.array_equal(worst, nominal + radius * np.eye(moments.dimension)):
+            ridge = radius
+        else:
+            total = float(np.trace(nominal))
+            stretch = float(np.trace(worst)) / total if total > 0 else 1.0
+            if np.allclose(worst, stretch * nominal, rtol=4 * moments.dimension * EPS, atol=0.0):
+                return np.asarray(math.sqrt(stretch) * factor)
+            return Moments(moments.mean, worst).factor
+    return factor if ridge == 0 else np.vstack([factor, math.sqrt(ridge) * np.eye(moments.dimension)])
 
 
 class MetricFrame:

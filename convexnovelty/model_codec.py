@@ -59,7 +59,8 @@ def _records() -> dict[str, type[Any]]:
         "ordinary": semi_supervised._Ordinary,
         "low density score": novelty_scores._Low,
         "density ratio score": novelty_scores._Ratio,
-        "density": novelty_scores.KernelDensity,
+        # Under "density" points were stored divided by the units, which nothing in the file tells.
+        "kernel density": novelty_scores.KernelDensity,
         "low density": novelty_scores.LowDensity,
         "density ratio": novelty_scores.DensityRatio,
         "not saved": NotSaved,

@@ -66,6 +66,13 @@ class KernelDensity:
     r"""A Gaussian kernel density estimate on columns divided by ``units``.
 
     .. math:: h(z) = \frac1n\sum_i (2\pi b^2)^{-p/2} \exp\left(-\frac{\|(z-x_i)/u\|^2}{2b^2}\right)\prod_j\frac1{u_j}
+
+    Parameters
+    ----------
+    points : (n, p) the sample :math:`x_i`, in the units in which new points come.
+    bandwidth : b, on columns divided by ``units``.
+    units : (p,) u, above zero.
+    library : "own", or "scikit-learn" to let its KernelDensity compute.
     """
 
     points: Array = field(repr=False)
@@ -75,15 +82,15 @@ class KernelDensity:
 
     def log_density(self, Z: Any) -> Array:
         """ln h(z) of shape (m,), finite however far z lies from the sample."""
-        rows = _rows(Z, self.points.shape[1]) / self.units
+        rows, sample = _rows(Z, self.points.shape[1]) / self.units, self.points / self.units
         shift = float(np.log(self.units).sum())
         if self.library == "scikit-learn":
             from sklearn.neighbors import KernelDensity as Estimator
 
-            return np.asarray(Estimator(bandwidth=self.bandwidth).fit(self.points).score_samples(rows) - shift)
-        step = max(1, BLOCK // len(self.points))
+            return np.asarray(Estimator(bandwidth=self.bandwidth).fit(sample).score_samples(rows) - shift)
+        step = max(1, BLOCK // len(sample))
         parts = [
-            log_kernel_means(squared_distances(rows[i : i + step], self.points), self.bandwidth)
+            log_kernel_means(squared_distances(rows[i : i + step], sample), self.bandwidth)
             for i in range(0, len(rows), step)
         ]
         return np.asarray(np.concatenate(parts) - rows.shape[1] * np.log(self.bandwidth * np.sqrt(2 * np.pi)) - shift)
@@ -143,7 +150,8 @@ class DensityRatio(NoveltyScore):
             _grid(b, *s.shape) for b, s in zip((self.nominal_bandwidth, self.unlabelled_bandwidth), scaled, strict=True)
         ]
         chosen = _cross_validated(scaled, grids, self.folds, self.limit, random)
-        densities = [KernelDensity(s, b, units, self.library) for s, b in zip(scaled, chosen[:2], strict=True)]
+        samples = (np.array(nominal), np.array(unlabelled))  # what the caller does with theirs changes no density
+        densities = [KernelDensity(s, b, units, self.library) for s, b in zip(samples, chosen[:2], strict=True)]
         return _Ratio(densities[0], densities[1], chosen[2])
 
 
@@ -173,7 +181,7 @@ class LowDensity(NoveltyScore):
         uniform = uniform_points(box_around(scaled), len(nominal), random)
         grid = _grid(self.nominal_bandwidth, *scaled.shape)
         bandwidth, _, area = _cross_validated((scaled, uniform), [grid, None], self.folds, self.limit, random)
-        return _Low(KernelDensity(scaled, bandwidth, units, self.library), area)
+        return _Low(KernelDensity(np.array(nominal), bandwidth, units, self.library), area)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import pickle
 import subprocess
@@ -12,8 +13,11 @@ import numpy as np
 import pytest
 
 import convexnovelty as cn
+from convexnovelty import derivation
+from convexnovelty.declare import call
 from convexnovelty.errors import InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.formulation import Formulation, Quantity, Tunable
+from convexnovelty.methods import hard_margin, negative_data, separation_from_mean
 from convexnovelty.uncertainty import FrobeniusBall, GelbrichBall, MeanEllipsoid, WishartBall
 from convexnovelty.validation import nonnegative
 
@@ -165,6 +169,79 @@ def test_a_set_that_replaces_another_brings_its_own_numbers(moments, moved):
     assert problem.set(uncertainty=FrobeniusBall(0.3)).solve().objective == pytest.approx(anew, rel=1e-9)
     problem.set(uncertainty=FrobeniusBall(0.1), radius=0.3)
     assert problem.solve().objective == pytest.approx(anew, rel=1e-9)
+
+
+def _admitted():
+    """Every factory and every node that returns a formulation, with the arguments of the method's smallest instance."""
+    for name, method in derivation.methods().items():
+        instances = sorted(method.instances(), key=lambda instance: getattr(instance.arguments.get("features"), "n", 0))
+        functions = {name: getattr(importlib.import_module(f"convexnovelty.methods.{name}"), name)}
+        functions |= {node.key: node.function for node in method.nodes.values() if node.kind == "formulation"}
+        for key, function in functions.items():
+            known = inspect.signature(function).parameters
+            for instance in instances:
+                arguments = {k: v for k, v in instance.arguments.items() if k in known}
+                missing = [k for k, p in known.items() if p.default is p.empty and k not in arguments]
+                node = method.nodes.get(key.partition("/")[2])
+                refused = node is not None and node.condition and call(node.condition, instance.arguments)
+                if not missing and not refused:
+                    yield key, function, arguments
+                    break
+
+
+def test_every_argument_of_every_factory_and_node_can_be_set():
+    """To the value that it has, without a name too many or too few; what comes out is as a fresh one."""
+    tried = 0
+    for key, function, arguments in _admitted():
+        try:
+            made = function(**arguments)
+        except InputError:
+            continue
+        if not isinstance(made, Formulation):
+            continue
+        names = inspect.signature(function).parameters
+        assert set(made.recipe.arguments) == set(names), key
+        for name, parameter in names.items():
+            made.set(**{name: arguments.get(name, parameter.default)})
+        assert set(made.recipe.arguments) == set(names), key
+        fresh = function(**arguments)
+        assert (made.kind, made.parameters) == (fresh.kind, fresh.parameters), key
+        tried += 1
+    assert tried >= 40
+
+
+@pytest.mark.parametrize(
+    ("node", "arguments", "other"),
+    [
+        (negative_data.reflected, {"labels": _LABELS, "outlier_fraction": 0.4}, {"outlier_fraction": 0.6}),
+        (separation_from_mean.moved_points, {"outlier_fraction": 0.4, "others": _LABELS < 0}, {"others": _LABELS > 0}),
+        (hard_margin.as_one_class_svm, {"labels": None}, {"labels": np.ones(12)}),
+    ],
+)
+def test_a_node_that_asks_another_method_is_set_by_its_own_arguments(node, arguments, other):
+    """The other method's program has points of its own, which are made of those that are set."""
+    features, changed = (
+        cn.LinearFeatures(sign * (np.random.default_rng(seed).standard_normal((12, 2)) + 5.0))
+        for seed, sign in ((4, np.ones((12, 1))), (5, _LABELS[:, None]))
+    )
+    made, arguments = node(features=features, **arguments), {**arguments, "features": features}
+    for given in ({"features": changed}, {"features": _LINEAR}, other):
+        arguments |= given
+        found, expected = made.set(**given).solve().objective, node(**arguments).solve().objective
+        assert found == pytest.approx(expected, rel=1e-7, abs=1e-9)
+
+
+def test_the_checker_takes_what_a_node_made_of_its_arguments():
+    reflected = negative_data.reflected(_REFLECTED, _LABELS, 0.4)
+    report = cn.check(reflected)
+    assert report.passed, report.table()
+    assert {row.method for row in report.rows} == {"one_class_svm"}
+
+
+def test_a_number_that_a_node_makes_itself_cannot_be_set():
+    features = cn.LinearFeatures(np.random.default_rng(4).standard_normal((12, 2)) + 5.0)
+    with pytest.raises(InputError, match="there is no outlier_fraction here; known are features, labels"):
+        hard_margin.as_one_class_svm(features).set(outlier_fraction=0.5)
 
 
 def test_set_refuses_unknown_names_and_bad_values(moments):

@@ -62,9 +62,43 @@ def test_density_agrees_with_scikit_learn_and_scipy(bandwidth: float, rng: np.ra
 
 
 def test_density_integrates_to_one_in_the_users_units() -> None:
-    density = KernelDensity(np.array([[-1.0], [0.3], [0.5]]), 0.5, np.array([1e-4]))
+    density = KernelDensity(1e-4 * np.array([[-1.0], [0.3], [0.5]]), 0.5, np.array([1e-4]))
     grid = np.linspace(-8e-4, 8e-4, 4001)
     assert np.trapezoid(np.exp(density.log_density(grid[:, None])), grid) == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("library", ["own", "scikit-learn"])
+def test_density_takes_its_sample_in_the_units_of_new_points(library: str, rng: np.random.Generator) -> None:
+    """The formula term by term, and the normal densities that it is the mean of."""
+    units, bandwidth = np.array([10.0, 0.02]), 0.5
+    sample, new = (rng.normal(size=(n, 2)) * units + [100.0, 3.0] for n in (30, 8))
+    found = KernelDensity(sample, bandwidth, units, library).log_density(new)  # type: ignore[arg-type]
+    squares = (((new[:, None] - sample) / units) ** 2).sum(axis=-1)
+    formula = np.exp(-squares / (2 * bandwidth**2)).mean(axis=1) / (2 * np.pi * bandwidth**2) / units.prod()
+    assert np.exp(found) == pytest.approx(formula, rel=1e-9)
+    normal = [stats.multivariate_normal(x, np.diag((bandwidth * units) ** 2)).pdf(new[0]) for x in sample]
+    assert np.exp(found[0]) == pytest.approx(np.mean(normal), rel=1e-9)
+
+
+def test_fitted_densities_follow_the_formula_in_the_users_units(rng: np.random.Generator) -> None:
+    nominal, unlabelled = (
+        rng.normal(size=(40, 2)) * [10.0, 0.02] + [100.0, 3.0],
+        rng.normal(size=(30, 2)) * [20.0, 0.05],
+    )
+    both, new = np.vstack([nominal, unlabelled]), np.array([[100.0, 3.0], [90.0, 2.9]])
+
+    def log_density(sample: Any, bandwidth: float, units: Any) -> Any:
+        squares = (((new[:, None] - sample) / units) ** 2).sum(axis=-1)
+        return np.log(np.exp(-squares / (2 * bandwidth**2)).mean(axis=1) / (2 * np.pi * bandwidth**2) / units.prod())
+
+    ratio = DensityRatio(nominal_bandwidth=0.3, unlabelled_bandwidth=0.7).fit(nominal, unlabelled, seeded())(new)
+    units = column_units(both)
+    assert ratio == pytest.approx(log_density(unlabelled, 0.7, units) - log_density(nominal, 0.3, units), rel=1e-9)
+    fitted = LowDensity(nominal_bandwidth=0.3).fit(nominal, unlabelled, seeded())
+    low = fitted(new)
+    assert low == pytest.approx(-log_density(nominal, 0.3, column_units(nominal)), rel=1e-9)
+    nominal += 1.0
+    assert fitted(new).tolist() == low.tolist()
 
 
 def test_log_density_is_finite_far_away_and_in_blocks(

@@ -14,8 +14,12 @@ coordinates :math:`\delta`, this is the root of a function of t alone,
 the derivative of a concave function whose maximum is :math:`\kappa_*^2`, so that the root is unique, or lies at an
 end: t = 0 where the first covariance vanishes along the best direction, infinity where the second does.
 
-The common axes cost two eigendecompositions. Where the covariances are well conditioned, a few Cholesky factorisations
-of :math:`C_x + tC_y` in Newton's iteration on log t find the same root in a fraction of the time.
+The common axes come from factors, :math:`C_x = F'F` and :math:`C_y = G'G`: a matrix of squares knows the directions in
+which it vanishes to rounding of its largest entry, which is much where the other class varies little. The right singular
+vectors of F over G make the pooled covariance the identity, and those of the part that belongs to F both diagonal.
+
+Where the pooled covariance is well conditioned, a few Cholesky factorisations of :math:`C_x + tC_y` in Newton's iteration
+on log t find the same root in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -25,12 +29,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from convexnovelty.covariances import spectrum
+from convexnovelty.covariances import EPS, spectrum
 from convexnovelty.errors import InputError
-from convexnovelty.moments import Moments
+from convexnovelty.factor_metric import FactorMetric
+from convexnovelty.moments import RANGE_TOLERANCE
 from convexnovelty.validation import Array, symmetric, vector
 
-__all__ = ["Axes", "Direction", "by_axes", "by_factorisations", "least_sum", "sum_of_deviations"]
+__all__ = ["Axes", "Direction", "Spread", "by_axes", "by_factorisations", "sum_of_deviations"]
 
 # Least reciprocal condition number at which a factorisation is trusted: seven digits are left then.
 CONDITION = 1e-9
@@ -42,29 +47,86 @@ ROUNDING = 1e-10  # |log(ratio / t)| that a factorisation may leave
 
 
 @dataclass(frozen=True)
+class Spread:
+    """A covariance by the rows of a factor, of shape (r, p); ``squared`` where these were taken from the matrix, and r
+    is its rank."""
+
+    rows: Array
+    squared: bool = False
+
+    @classmethod
+    def of(cls, covariance: Array, name: str = "covariance") -> Spread:
+        """The factor of a matrix. Raises IndefiniteError if it is no covariance."""
+        scale, sigma, axes = spectrum(covariance, name)
+        return cls(sigma[:, None] * axes * scale, squared=True)
+
+    def over(self, divisor: Array) -> tuple[Array, float]:
+        """At most p rows in columns divided by ``divisor``, and the deviation that rounding may leave where there is none.
+
+        A null direction of a matrix is known to its rounding over the least variance beside it, and has the deviation
+        there of so much of the direction that it is mixed with.
+        """
+        rows = self.rows / divisor
+        rows = np.asarray(np.linalg.qr(rows, mode="r")) if len(rows) > rows.shape[1] else rows
+        if not self.squared or not 0 < len(rows) < rows.shape[1]:
+            return rows, 0.0
+        sigma = np.linalg.svd(rows, compute_uv=False)
+        return rows, float(divisor.size * EPS * sigma[0] ** 2 / max(float(sigma[-1]), np.finfo(float).tiny))
+
+
+@dataclass(frozen=True)
 class Axes:
     """Columns of ``matrix`` (p, r) in which both covariances are diagonal and add up to the identity, the variances
-    ``first`` and ``second`` (r,) along them, and ``inverse`` (r, p), which takes a vector to its coordinates."""
+    ``first`` and ``second`` (r,) along them, ``inverse`` (r, p), which takes a vector to its coordinates, and the
+    ``pooled`` covariance's inverse on its range."""
 
     matrix: Array
     inverse: Array
     first: Array
     second: Array
+    pooled: FactorMetric
 
     @classmethod
-    def of(cls, first: Array, second: Array) -> Axes:
+    def of(cls, first: Spread, second: Spread) -> Axes:
         """The common axes of two covariances of shape (p, p), on the range of their sum."""
-        pooled = first + second
-        scale, sigma, rows = spectrum(pooled)
-        divisor = np.where(scale > 0, scale, 1.0)
-        white = (rows / sigma[:, None] / divisor).T * (scale > 0)[:, None]
-        mu, vectors = np.linalg.eigh(_sandwich(white, first))
-        matrix = white @ vectors
-        # Each share is measured by itself: 1 - mu would lose the digits of a share near zero.
-        nu = np.einsum("ij,ij->j", matrix, second @ matrix)
-        noise = 8.0 * mu.size * np.finfo(float).eps
-        mu, nu = np.where(mu < noise, 0.0, mu), np.where(nu < noise, 0.0, nu)
-        return cls(matrix, matrix.T @ pooled, mu, nu)
+        deviations = np.sqrt(sum(np.einsum("ij,ij->j", part.rows, part.rows) for part in (first, second)))
+        divisor = np.where(deviations > 0, deviations, 1.0)
+        (F, lost), (G, other) = first.over(divisor), second.over(divisor)
+        both = np.vstack([F, G])
+        U, sigma, axes = np.linalg.svd(both, full_matrices=False)
+        kept = sigma > max(max(both.shape) * EPS * float(sigma.max(initial=0.0)), lost, other)
+        U, sigma, axes = U[:, kept], sigma[kept], axes[kept]
+        turn, mu, nu = _shares(U[: len(F)], U[len(F) :])
+        white = (axes / sigma[:, None] / divisor).T * (deviations > 0)[:, None]
+        inverse = turn.T @ (sigma[:, None] * axes * divisor)
+        return cls(white @ turn, inverse, mu, nu, FactorMetric.of_spectrum((deviations, sigma, axes)))
+
+    def null_direction(self, d: Array) -> Array | None:
+        """A direction along which neither class varies and which tells d from zero, or None, as
+        :meth:`convexnovelty.Moments.null_direction` has it."""
+        constant = self.pooled.deviations == 0
+        missed = np.where(constant, d, 0.0)
+        if np.abs(missed).max() > RANGE_TOLERANCE * np.abs(d).max():
+            return missed
+        residual, scaled = self.pooled.beyond(d)
+        if np.linalg.norm(residual) <= RANGE_TOLERANCE * np.linalg.norm(scaled):
+            return None
+        return np.asarray(residual / self.pooled.divisor)
+
+
+def _shares(A: Array, B: Array) -> tuple[Array, Array, Array]:
+    r"""A rotation W (r, r) with :math:`W'A'AW = \mathrm{diag}(\mu)` and :math:`W'B'BW = \mathrm{diag}(\nu)`, for
+    :math:`A'A + B'B = I`; and both diagonals."""
+    _, cosines, rows = np.linalg.svd(A, full_matrices=True)
+    W = np.array(rows.T)
+    # Near one the cosines do not tell the axes apart, and 1 - mu would lose the digits of a share near zero. The
+    # other part's singular values do.
+    large = np.zeros(len(W), dtype=bool)
+    large[: cosines.size] = cosines > math.sqrt(0.5)
+    W[:, large] = W[:, large] @ np.linalg.svd(B @ W[:, large], full_matrices=True)[2].T
+    shares = [np.linalg.norm(part @ W, axis=0) for part in (A, B)]
+    mu, nu = (np.where(share <= 8.0 * len(W) * EPS, 0.0, share**2) for share in shares)
+    return W, mu, nu
 
 
 @dataclass(frozen=True)
@@ -93,7 +155,8 @@ def sum_of_deviations(first: Array, second: Array, difference: Array) -> Directi
 
     Parameters
     ----------
-    first, second : (p, p) symmetric and positive semidefinite; singular is fine.
+    first, second : (p, p) symmetric and positive semidefinite; singular is fine. Eigenvalues of a correlation matrix that
+        are no more than its rounding count as zero.
     difference : (p,) the vector d.
 
     Raises
@@ -104,13 +167,9 @@ def sum_of_deviations(first: Array, second: Array, difference: Array) -> Directi
     first, second = symmetric(first, "first", d.size), symmetric(second, "second", d.size)
     if not d.any():
         raise InputError("difference: the zero vector was found; give two different means")
-    return least_sum(first, second, d)
-
-
-def least_sum(first: Array, second: Array, d: Array) -> Direction:
-    """The same for arrays that are known to be covariances and a difference that is not zero."""
+    spreads = Spread.of(first, "first"), Spread.of(second, "second")
     quick = by_factorisations(first, second, d)
-    return by_axes(first, second, d) if quick is None else quick
+    return by_axes(*spreads, d) if quick is None else quick
 
 
 def by_factorisations(first: Array, second: Array, d: Array) -> Direction | None:
@@ -184,13 +243,13 @@ def _reciprocal_condition(factor: Array, norm: float) -> float:
     return float(dpocon(factor, norm, uplo="L")[0])
 
 
-def by_axes(first: Array, second: Array, d: Array) -> Direction:
+def by_axes(first: Spread, second: Spread, d: Array) -> Direction:
     """The root in axes in which both covariances are diagonal: any covariances, singular ones too."""
-    outside = Moments(np.zeros(d.size), first + second).null_direction(d)
+    axes = Axes.of(first, second)
+    outside = axes.null_direction(d)
     if outside is not None:
         # Neither class varies along this direction, so it tells them apart for certain.
         return Direction(outside / (d @ outside), 0.0, 0.0, math.nan)
-    axes = Axes.of(first, second)
     delta = axes.matrix.T @ d
     t = _ratio(axes.first, axes.second, delta**2)
     weights = _weights(axes.first, axes.second, t)
@@ -198,11 +257,6 @@ def by_axes(first: Array, second: Array, d: Array) -> Direction:
     y = weights * delta / kappa_squared
     first_deviation, second_deviation = (float(np.sqrt(v @ y**2)) for v in (axes.first, axes.second))
     return Direction(axes.matrix @ y, first_deviation, second_deviation, t)
-
-
-def _sandwich(axes: Array, matrix: Array) -> Array:
-    product = axes.T @ matrix @ axes
-    return np.asarray((product + product.T) / 2)
 
 
 def _ratio(mu: Array, nu: Array, squares: Array) -> float:

@@ -21,8 +21,10 @@ from convexnovelty.checking.report import Report, Row
 from convexnovelty.declare import Claim, Instance, Method, Node, Step, call
 from convexnovelty.errors import ConvexNoveltyError, InfeasibleError, InputError
 from convexnovelty.formulation import Formulation, Solution
+from convexnovelty.regions import TIE_TOLERANCE, Ball, HalfSpace, Region
 from convexnovelty.uncertainty import UncertaintySet
 from convexnovelty.validation import nonnegative
+from convexnovelty.whitening import as_points, column_sizes
 
 __all__ = ["Standard", "check", "check_instance", "claim_row", "probe_points", "report_of_claims", "standard_of"]
 
@@ -129,7 +131,9 @@ def _subject(subject: Formulation | Instance) -> tuple[Method, Instance]:
             "check: this formulation was not made by a method's factory alone, so no equivalent of it is known"
         )
     recipe = subject.recipe
-    return derivation.method(recipe.method), Instance(subject.name, recipe.arguments, method=recipe.method)
+    return derivation.method(recipe.method), Instance(
+        subject.name, recipe.derived or recipe.arguments, method=recipe.method
+    )
 
 
 def check_instance(
@@ -231,8 +235,8 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         unit = abs(target.formulation.objective_unit) if target.formulation is not None else 1.0
         least = 1.0 if _is_zero(source) and _is_zero(target) else SMALLEST_SCALE
         objective = _objective_gap(expected, target.solution.objective, step.relation, least * unit)
-        apart = abs(expected - target.solution.objective)
-        difference, remark = _decision_gap(step, instance, source.solution, target.solution, apart)
+        apart, zero = abs(expected - target.solution.objective), max(TIE_TOLERANCE, standard.accuracy)
+        difference, remark = _decision_gap(step, instance, source.solution, target.solution, apart, zero)
         mapped, violation = _mapped_gap(step, instance, source.solution, target, least)
     except ConvexNoveltyError as error:
         return Row(**base, verdict="fail", reason=f"{type(error).__name__}: {error}")
@@ -294,11 +298,17 @@ def _objective_gap(expected: float, found: float, relation: str, least: float) -
 
 
 def _decision_gap(
-    step: Step, instance: Instance, source: Solution, target: Solution, apart: float = 0.0
+    step: Step,
+    instance: Instance,
+    source: Solution,
+    target: Solution,
+    apart: float = 0.0,
+    zero: float = TIE_TOLERANCE,
 ) -> tuple[float, str]:
     """Largest difference of decision values over the probe points, relative to their size, and a remark if any.
 
-    ``apart`` is the difference of the two values.
+    ``apart`` is the difference of the two values. Where all points lie on both boundaries, decision values are what a solver
+    leaves of their terms, up to the share ``zero``, and have no size of their own: they are compared in that of the terms.
     """
     if isinstance(step.decision, str):
         return math.nan, step.decision
@@ -309,7 +319,9 @@ def _decision_gap(
     if probe is None:
         return math.nan, "no probe points"
     ours, theirs = (factor * source.region.decision_values(probe), target.region.decision_values(probe))
-    scale = max(float(np.abs(theirs).max()), float(np.abs(ours).max()), np.finfo(float).tiny)
+    sizes = np.array([np.abs(ours).max(), np.abs(theirs).max()])
+    terms = np.array([abs(factor) * _terms(source.region, probe), _terms(target.region, probe)])
+    scale = max(float((terms if (sizes <= zero * terms).all() else sizes).max()), np.finfo(float).tiny)
     if _loose(source, scale / max(abs(factor), 1e-300)) or _loose(target, scale):
         # The offset is an interval here and each end may have picked another point of it: shapes are compared.
         ours, theirs = ours - ours.mean(), theirs - theirs.mean()
@@ -318,6 +330,16 @@ def _decision_gap(
     if step.known is not None:
         noise = noise + call(step.known, instance.arguments, apart)
     return float(np.maximum(np.abs(ours - theirs) - noise, 0.0).max()) / scale, ""
+
+
+def _terms(region: Region, probe: Any) -> float:
+    """The size of the terms that a decision value is the difference of, wherever the origin lies; zero where it is unknown."""
+    if isinstance(region, Ball):
+        return region.squared_radius
+    if isinstance(region, HalfSpace):
+        rows = as_points(probe, "probe")
+        return float(column_sizes(rows, np.asarray(rows.mean(axis=0)).ravel()) @ np.abs(region.normal))
+    return 0.0
 
 
 def _loose(solution: Solution, scale: float) -> bool:

@@ -7,6 +7,7 @@ detection becomes classification once a negative class is made up, uniformly on
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_from
 from convexnovelty.kernels import as_kernel
 from convexnovelty.regions import Guarantee, HalfSpace, Interval
 from convexnovelty.validation import Array, choice, generator, integer, points, positive, vector
@@ -78,11 +79,15 @@ def artificial_negatives(
     """
     choice(form, "form", ("primal", "dual"))
     X = points(X, "X", minimum=2)
-    everything = np.vstack([X, uniform_box(X, len(X) if count is None else count, random_state)])
+    # A generator moves on as it is used: made anew with another argument, the machine is to meet the same points.
+    seed = random_state if isinstance(random_state, Integral) else int(generator(random_state).integers(2**63))
+    everything = np.vstack([X, uniform_box(X, len(X) if count is None else count, seed)])
     given = as_kernel(kernel).fitted(X)
     features = LinearFeatures(everything) if kernel is None else KernelFeatures(everything, given)
     labels = np.repeat([1.0, -1.0], [len(X), len(everything) - len(X)])
-    return (primal if form == "primal" else dual)(features, labels, slack_penalty)
+    made = (primal if form == "primal" else dual)(features, labels, slack_penalty)
+    arguments = {"X": everything[: len(X)], "kernel": kernel, "count": count, "random_state": seed, "form": form}
+    return remade_from(artificial_negatives, made, slack_penalty=slack_penalty, **arguments)
 
 
 def _signs(labels: Any, n: int) -> Array:

@@ -27,6 +27,7 @@ from convexnovelty.errors import InfeasibleError, InputError, SolverError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.frames import Frame
+from convexnovelty.metric_frame import ridge_of, worst_factor
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace
 from convexnovelty.uncertainty import (
@@ -281,9 +282,10 @@ def _program(
         return _refused(tail, alpha.value, largest) if tail.kappa(alpha.value) >= largest * (1 - EDGE) else None
 
     def admissible() -> None:
-        found = _centred(_renumbered(recipe, robust), moments).ellipsoidal(tail.kappa(alpha.value))
-        if found is not None and _reaches(float(found[0]), _zeta(moments, found[1])):
-            raise _refused(tail, alpha.value, _edge(_renumbered(recipe, robust), moments, tail.kappa(alpha.value)))
+        now = _renumbered(recipe, robust)
+        found = _centred(now, moments).ellipsoidal(tail.kappa(alpha.value))
+        if found is not None and _reaches(float(found[0]), _zeta(moments, found[1], now)):
+            raise _refused(tail, alpha.value, _edge(now, moments, tail.kappa(alpha.value)))
 
     return Formulation(
         cp.Problem(cp.Minimize(u), constraints),
@@ -310,9 +312,9 @@ def _least_added(found: tuple[Any, Array] | None, moments: Moments) -> float:
     return max(0.0, float(np.linalg.eigvalsh(found[1] - moments.covariance)[0]))
 
 
-def _zeta(moments: Moments, covariance: Array) -> float:
+def _zeta(moments: Moments, covariance: Array, uncertainty: UncertaintySet | None) -> float:
     """The paper's zeta = sqrt(m'C^{-1}m); infinite when the mean has a component outside the range of C."""
-    direction, exact = _direction(moments, covariance)
+    direction, exact = _direction(moments, covariance, uncertainty)
     return float("inf") if exact else float(np.sqrt(max(float(moments.mean @ direction), 0.0)))
 
 
@@ -325,7 +327,7 @@ def _edge(uncertainty: UncertaintySet | None, moments: Moments, beyond: float) -
 
     def room(kappa: float) -> float:
         multiplier, covariance = cast(tuple[float, Array], robust.ellipsoidal(kappa))
-        return _zeta(moments, covariance) - float(multiplier)
+        return _zeta(moments, covariance, uncertainty) - float(multiplier)
 
     if room(0.0) <= 0:
         return 0.0
@@ -337,12 +339,16 @@ def _reaches(multiplier: float, zeta: float) -> bool:
     return multiplier >= zeta * (1 - 1e-13)
 
 
-def _direction(moments: Moments, covariance: Array) -> tuple[Array, bool]:
+def _direction(moments: Moments, covariance: Array, uncertainty: UncertaintySet | None) -> tuple[Array, bool]:
     """C^{-1} m on the range of C; or, where the mean leaves that range, a direction without variance and True."""
-    mean = moments.mean
+    mean, recipe, rows = moments.mean, as_moment_set(uncertainty), None
+    if moments.representation == "dense":
+        nominal = np.array_equal(covariance, moments.covariance)
+    else:
+        nominal = ridge_of(recipe) == 0
+        rows = None if nominal else worst_factor(moments, recipe)
     # The nominal covariance keeps its own factor: its entries know variances to rounding of the largest one only.
-    nominal = np.array_equal(covariance, moments.covariance)
-    worst = moments if nominal else Moments(mean, covariance)
+    worst = moments if nominal else Moments(mean, covariance) if rows is None else Moments.low_rank(mean, rows)
     outside = worst.null_direction(mean)
     return (worst.solve(mean), False) if outside is None else (outside, True)
 
@@ -403,7 +409,7 @@ def closed_form(
     if found is None:
         raise InputError(f"uncertainty: {uncertainty!r} has no closed form; use the program")
     multiplier, covariance = found
-    direction, exact = _direction(moments, covariance)
+    direction, exact = _direction(moments, covariance, uncertainty)
     if exact:
         # A combination of the coordinates that never varies separates for certain: the optimum is zero at every confidence.
         return _solution(direction / (moments.mean @ direction), 0.0, moments, uncertainty, tail, alpha, "closed form")
@@ -556,7 +562,7 @@ def kernel_socp(
 
     def admissible() -> None:
         found = _ellipsoidal(uncertainty, moments, tail.kappa(tunable.value))
-        if found is not None and _reaches(found[0], zeta := _zeta(moments, found[1])):
+        if found is not None and _reaches(found[0], zeta := _zeta(moments, found[1], uncertainty)):
             raise _refused(tail, tunable.value, zeta - nu)
 
     return Formulation(

@@ -17,7 +17,7 @@ from convexnovelty import datasets, kernels, tails
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.kappa_planes import Side, largest_kappa
 from convexnovelty.algorithms.level_search import crossing
-from convexnovelty.algorithms.sum_of_deviations import Axes, least_sum, sum_of_deviations
+from convexnovelty.algorithms.sum_of_deviations import Axes, Direction, Spread, by_axes, by_factorisations
 from convexnovelty.chance import (
     Multiplier,
     attack_of,
@@ -35,6 +35,7 @@ from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, remade_by
+from convexnovelty.metric_frame import worst_factor
 from convexnovelty.modelling import check_features
 from convexnovelty.moments import Moments
 from convexnovelty.pairs import SetPair
@@ -257,6 +258,29 @@ def _worst_covariances(pair: SetPair, moments_x: Moments, moments_y: Moments) ->
     return None if None in found else (np.asarray(found[0][1]), np.asarray(found[1][1]))
 
 
+def _worst_spreads(pair: SetPair, moments_x: Moments, moments_y: Moments) -> tuple[Spread, Spread] | None:
+    """The same covariances by their factors, which know small variances beside large ones."""
+    sides = ((pair.x, moments_x), (pair.y, moments_y))
+    found = [worst_factor(moments, part) for part, moments in sides]
+    made = [
+        Spread(rows, squared=moments.representation == "dense")
+        for rows, (_, moments) in zip(found, sides, strict=True)
+        if rows is not None
+    ]
+    return (made[0], made[1]) if len(made) == 2 else None
+
+
+def _least_sum(pair: SetPair, moments_x: Moments, moments_y: Moments, gap: Array) -> Direction | None:
+    """The direction with the least sum of the worst deviations, or None where a class has no worst covariance."""
+    if all(part.representation == "dense" for part in (moments_x, moments_y)):
+        worst = _worst_covariances(pair, moments_x, moments_y)
+        quick = None if worst is None else by_factorisations(*worst, gap)
+        if worst is None or quick is not None:
+            return quick
+    spreads = _worst_spreads(pair, moments_x, moments_y)
+    return None if spreads is None else by_axes(*spreads, gap)
+
+
 class _Frame:
     r"""Axes (p, r) and a unit for the direction, :math:`a = \text{unit}\cdot Vy`.
 
@@ -267,15 +291,15 @@ class _Frame:
 
     def __init__(self, moments_x: Moments, moments_y: Moments, pair: SetPair) -> None:
         self.gap = _gap(moments_x, moments_y, pair)
-        worst = _worst_covariances(pair, moments_x, moments_y)
-        if worst is None:
+        spreads = _worst_spreads(pair, moments_x, moments_y)
+        if spreads is None:
             pooled = moments_x.covariance + moments_y.covariance
             deviations = np.sqrt(np.diag(pooled) + 1e-12 * (np.trace(pooled) + self.gap @ self.gap))
             self.axes, self.inverse = np.diag(1 / deviations), np.diag(deviations)
         else:
-            common = Axes.of(*worst)
+            common = Axes.of(*spreads)
             self.axes, self.inverse = common.matrix, common.inverse
-            outside = Moments(self.gap, worst[0] + worst[1]).null_direction(self.gap)
+            outside = common.null_direction(self.gap)
             if outside is not None:
                 # A direction without any variance that tells the means apart is an axis of its own.
                 along = outside - common.inverse.T @ (common.matrix.T @ outside)
@@ -537,9 +561,9 @@ CERTAIN = "along some direction neither class varies and the means differ, so th
 
 def _certain(moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None) -> str | None:
     moments_x, moments_y = _matched(moments_x, moments_y)
-    worst = _worst_covariances(SetPair.of(uncertainty), moments_x, moments_y)
+    spreads = _worst_spreads(SetPair.of(uncertainty), moments_x, moments_y)
     gap = _gap(moments_x, moments_y)
-    return None if worst is None or Moments(gap, worst[0] + worst[1]).null_direction(gap) is None else CERTAIN
+    return None if spreads is None or Axes.of(*spreads).null_direction(gap) is None else CERTAIN
 
 
 def _too_far(moments_x: Moments, moments_y: Moments, uncertainty: Uncertainty = None) -> str | None:
@@ -588,11 +612,9 @@ def scalar_root(
     tail, pair = tails.as_tail(tail), SetPair.of(uncertainty)
     moments_x, moments_y = _matched(moments_x, moments_y)
     gap = _gap(moments_x, moments_y)
-    worst = _worst_covariances(pair, moments_x, moments_y)
-    if worst is None:
+    found = _least_sum(pair, moments_x, moments_y, gap)
+    if found is None:
         raise InputError(f"uncertainty: {_not_one_scale(moments_x, moments_y, pair)}; use the program")
-    # Covariances of exact moments were checked when these were made.
-    found = least_sum(*worst, gap) if is_nominal(pair.x) and is_nominal(pair.y) else sum_of_deviations(*worst, gap)
     share = np.array([found.first, found.second]) * found.kappa if found.value > 0 else np.full(2, 0.5)
     lower, upper = float(found.a @ moments_y.mean + share[1]), float(found.a @ moments_x.mean - share[0])
     kappa = _Relation(pair, moments_x, moments_y).kappa(found.kappa)

@@ -176,7 +176,7 @@ class UncertaintySet:
     __radd__ = __add__
 
     def image(self, matrix: Any) -> Any:
-        """What a matrix makes of the set, which is placed where its image lies around the centre."""
+        """What a matrix makes of the set's steps from its own centre, added to the centre."""
         return self._operation("image", matrix)
 
     def preimage(self, matrix: Any) -> Any:

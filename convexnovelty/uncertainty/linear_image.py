@@ -117,10 +117,11 @@ class PointImage(_PointImage, PointSet):
 
 @register("image", MeanSet)
 class MeanImage(_Image, MeanSet):
-    r"""Means that are what a linear map makes of a member, ``part.image(T)``.
+    r"""Means moved from the nominal one by what a linear map makes of a member's step, ``part.image(T)``.
 
-    The part lies around :math:`T^{-1}m_0` (by the pseudo-inverse, where there is no inverse) and sees the covariance
-    :math:`T^{-1}S_0T^{-\prime}`, so that the image lies around :math:`m_0`.
+    The part lies around :math:`y_0 = T^+m_0` and sees the covariance :math:`T^+S_0T^{+\prime}`; the members are
+    :math:`m_0 + T(y - y_0)`. Where the rows of T are independent these are :math:`Ty`; elsewhere the image lies around
+    :math:`m_0` all the same, and what that has outside of the range of T stays.
     """
 
     def support(self, a: cp.Expression) -> Counterpart | None:
@@ -141,12 +142,13 @@ class MeanImage(_Image, MeanSet):
 
 @register("image", CovarianceSet)
 class CovarianceImage(_Image, CovarianceSet):
-    r"""Covariances that are what a linear map makes of a member, ``part.image(T)``.
+    r"""Covariances moved from the nominal one by what a linear map makes of a member's step, ``part.image(T)``.
 
-    The part lies around :math:`T^{-1}S_0T^{-\prime}`, so that the image lies around :math:`S_0`: the members are
-    :math:`TYT'` for the members :math:`Y` of the part there, and not those of a part around :math:`S_0`. So
-    ``WishartBall(0.2).image(T)`` is, for an invertible matrix, ``WishartBall(0.2)`` itself, whose divergence no change
-    of coordinates changes. For other matrices the pseudo-inverse takes the place of the inverse.
+    The part lies around :math:`Y_0 = T^+S_0T^{+\prime}`, and the positive semidefinite ones of the matrices
+    :math:`S_0 + T(Y - Y_0)T'` are members, for the members :math:`Y` of the part. Where the rows of T are independent these
+    are :math:`TYT'`, for :math:`Y` around :math:`Y_0` and not around :math:`S_0`: so ``WishartBall(0.2).image(T)`` is, for an
+    invertible matrix, ``WishartBall(0.2)`` itself, whose divergence no change of coordinates changes. Elsewhere what
+    :math:`S_0` has outside of the range of T stays: the image under zero is :math:`S_0` alone, where :math:`TYT'` is zero.
     """
 
     @classmethod
@@ -173,10 +175,11 @@ class CovarianceImage(_Image, CovarianceSet):
 
 @register("image", MomentSet)
 class MomentImage(_Image, MomentSet):
-    r"""Pairs of mean and covariance that are what a linear map makes of a member, ``part.image(T)``.
+    r"""Pairs moved from the nominal one by what a linear map makes of a member's step, ``part.image(T)``.
 
-    The part lies around :math:`(T^{-1}m_0,\ T^{-1}S_0T^{-\prime})` (by the pseudo-inverse, where there is no inverse),
-    so that the image lies around the nominal pair.
+    The part lies around :math:`(y_0, Y_0) = (T^+m_0,\ T^+S_0T^{+\prime})`, and the pairs
+    :math:`(m_0 + T(y - y_0),\ S_0 + T(Y - Y_0)T')` with a positive semidefinite covariance are members. Where the rows of
+    T are independent these are :math:`(Ty, TYT')`; elsewhere what the nominal pair has outside of the range of T stays.
     """
 
     @classmethod

@@ -454,14 +454,15 @@ def test_common_axes_of_covariances_with_coordinates_that_never_vary():
     F, G = rng.standard_normal((2, 4, 4))
     mask = np.array([1.0, 1.0, 0.0, 1.0])
     first, second = (mask[:, None] * (A @ A.T) * mask for A in (F, G))
-    axes = sums.Axes.of(first, second)
+    spreads = sums.Spread.of(first), sums.Spread.of(second)
+    axes = sums.Axes.of(*spreads)
     assert axes.matrix.shape == (4, 3) and np.isfinite(axes.matrix).all()
     np.testing.assert_allclose(axes.matrix.T @ first @ axes.matrix, np.diag(axes.first), atol=1e-10)
     np.testing.assert_allclose(axes.matrix.T @ second @ axes.matrix, np.diag(axes.second), atol=1e-10)
     np.testing.assert_allclose(axes.first + axes.second, 1.0, atol=1e-10)
     np.testing.assert_allclose(axes.inverse @ axes.matrix, np.eye(3), atol=1e-10)
     d = np.array([1.0, 2.0, 0.0, -1.0])
-    found = sums.by_axes(first, second, d)
+    found = sums.by_axes(*spreads, d)
     for _ in range(50):
         a = rng.standard_normal(4)
         a /= a @ d

@@ -11,7 +11,8 @@ import convexnovelty as cn
 from convexnovelty.checking import checker
 from convexnovelty.declare import Instance, Step
 from convexnovelty.methods import negative_data
-from convexnovelty.regions import HalfSpace, Interval
+from convexnovelty.regions import Ball, HalfSpace, Interval, ScoreThreshold
+from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 
 PROBE = np.array([[1.0], [2.0], [-4.0]])
 SOLVED = cn.one_class_svm(cn.LinearFeatures(np.arange(1.0, 5.0)[:, None]), 0.5).solve()
@@ -108,3 +109,62 @@ def test_libsvm_is_held_to_the_digits_of_its_kernel_values(seed):
     step = next(s for s in cn.derivation.method("negative_data").steps if s.source_node == "libsvm")
     instance = Instance("i", {"features": features}, method="negative_data", probe=features.training)
     assert checker._decision_gap(step, instance, moved, ours, 0.0)[0] > 1e-3
+
+
+AROUND = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+
+
+@pytest.mark.parametrize("noise", [1e-15, 1e-11, 3e-8])
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+def test_values_that_are_all_zero_are_compared_in_the_size_of_their_terms(noise, factor):
+    """Four points on a circle and three on a line; another boundary has values with a size, beside which zero is one off."""
+    on_line = np.array([[1.0, -1.0], [3.0, -3.0], [0.5, -0.5]])
+    regions = {
+        "ball": (AROUND, 1.0, Ball([0.0, 0.0], 1.0), lambda shift: Ball([0.0, 0.0], 1.0 + shift)),
+        "plane": (
+            on_line,
+            factor,
+            HalfSpace([1.0, 1.0], 0.0),
+            lambda shift: HalfSpace([factor, factor], factor * shift),
+        ),
+    }
+    for probe, mapped, here, there in regions.values():
+        instance = Instance("i", {}, method="m", probe=probe)
+        source, near, far = (
+            dataclasses.replace(SOLVED, region=part, offset=None) for part in (here, there(noise), there(1e-5))
+        )
+        assert checker._decision_gap(step(mapped), instance, source, near)[0] <= noise
+        assert checker._decision_gap(step(mapped), instance, source, far)[0] == pytest.approx(1.0, abs=0.05)
+        assert checker._decision_gap(step(1 / mapped), instance, far, source)[0] == pytest.approx(1.0, abs=0.05)
+
+
+def test_values_of_points_far_from_the_origin_keep_their_own_size():
+    """Terms are as large as the points are apart, not as they are far: a shift of a thousandth of the values shows."""
+    instance = Instance("i", {}, method="m", probe=1e8 + np.array([[0.0], [1.0], [3.0]]))
+    here, there = (dataclasses.replace(SOLVED, region=HalfSpace([1.0], 1e8 + b), offset=None) for b in (1.0, 1.004))
+    assert checker._decision_gap(step(1.0), instance, here, there)[0] == pytest.approx(2e-3, rel=0.01)
+
+
+def test_of_a_score_nothing_is_known_but_its_values():
+    instance = Instance("i", {}, method="m", probe=AROUND)
+    here, there = (
+        dataclasses.replace(SOLVED, region=ScoreThreshold(lambda Z, c=c: c * Z[:, 0], 0.0), offset=None)
+        for c in (1e-9, 2e-9)
+    )
+    assert checker._decision_gap(step(1.0), instance, here, there)[0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+def test_programs_with_every_point_on_the_boundary_are_sound(shift):
+    """A narrow kernel and less than one point outside: each point is a support vector, and no multiplier is at its bound."""
+    points = shift + np.arange(6.0)[:, None] ** 1.5
+    features = cn.KernelFeatures(points, cn.kernels.gaussian(gamma=1.0))
+    for made in (
+        cn.hard_margin(features),
+        cn.soft_ball(features, 0.1),
+        cn.one_class_svm(features, 0.1),
+        cn.mahalanobis_svm(features, outlier_fraction=0.1, uncertainty=FrobeniusBall(0.1)),
+    ):
+        report = cn.check(made)
+        assert report.passed, report.table()
+        assert sum(row.verdict == "pass" for row in report.rows) >= 5

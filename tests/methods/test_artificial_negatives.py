@@ -79,6 +79,50 @@ def test_penalty_is_set_without_compiling_again(X):
     assert again.objective == pytest.approx(cn.artificial_negatives(X, 2.0).solve().objective, rel=1e-8)
 
 
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_any_argument_is_set_by_making_the_machine_anew(X, form):
+    kernel = cn.kernels.gaussian(width=3.0)
+    given = {"X": X, "slack_penalty": 0.7, "kernel": kernel, "count": 20, "random_state": 3, "form": form}
+    other = {
+        "X": 2.0 * X[:20] + 1.0,
+        "slack_penalty": 0.2,
+        "kernel": cn.kernels.gaussian(width=1.0),
+        "count": 40,
+        "random_state": 4,
+        "form": "primal" if form == "dual" else "dual",
+    }
+    problem = cn.artificial_negatives(**given)
+    assert set(problem.recipe.arguments) == set(given)
+    for name, value in other.items():
+        given[name] = value
+        expected = cn.artificial_negatives(**given)
+        found = problem.set(**{name: value})
+        assert found.solve().objective == pytest.approx(expected.solve().objective, rel=1e-7)
+        assert found.kind == expected.kind
+    again = problem.set(kernel=None, count=None, slack_penalty=0.5)
+    expected = cn.artificial_negatives(**{**given, "kernel": None, "count": None, "slack_penalty": 0.5})
+    assert again.solve().objective == pytest.approx(expected.solve().objective, rel=1e-7)
+    assert cn.check(again).passed
+    with pytest.raises(
+        InputError, match="no labels here; known are slack_penalty, X, count, form, kernel, random_state"
+    ):
+        problem.set(labels=[1, -1])
+
+
+def test_a_machine_made_anew_meets_the_same_uniform_points(X):
+    """A generator has moved on, and None would draw a seed of its own."""
+    for state in (np.random.default_rng(5), np.random.RandomState(5), None):
+        problem = cn.artificial_negatives(X, 0.7, random_state=state)
+        value = problem.solve().objective
+        assert problem.set(form="primal").set(form="dual").solve().objective == pytest.approx(value, rel=1e-9)
+        assert problem.set(X=X).solve().objective == pytest.approx(value, rel=1e-9)
+    first, second = (cn.artificial_negatives(X, 0.7, random_state=np.random.default_rng(5)) for _ in range(2))
+    assert first.solve().objective == second.solve().objective
+    state = np.random.default_rng(5)
+    drawn = [cn.artificial_negatives(X, 0.7, random_state=state).solve().objective for _ in range(2)]
+    assert drawn[0] != pytest.approx(drawn[1], rel=1e-6)
+
+
 def test_bad_input(X):
     with pytest.raises(InputError, match="slack_penalty: 0 was found"):
         cn.artificial_negatives(X, 0.0)

@@ -418,3 +418,21 @@ def test_a_mean_many_deviations_off_is_posed_in_its_own_length(radius):
     expected = closed_form(moments, 0.6, FrobeniusBall(radius))
     assert solution.objective == pytest.approx(expected.objective, rel=1e-7)
     assert len(solution.attempts) == 1
+
+
+@pytest.mark.parametrize("least", [1e-4, 1e-6, 1e-8])
+def test_the_closed_form_keeps_the_digits_of_a_factor_under_a_set(least):
+    """By hand: in turned axes with deviations as small as 1e-8, of which the matrix does not know the first."""
+    turn = np.linalg.qr(np.random.default_rng(4).standard_normal((3, 3)))[0]
+    deviations, along = np.array([least, 1.0, 2.0]), np.array([5.0 * least, 0.2, 0.3])
+    moments = cn.Moments.low_rank(turn.T @ along, deviations[:, None] * turn)
+    kappa, radius = 1.0, 1e-2 * least**2
+    stretch = sets.WishartBall(0.2).centred(moments).ellipsoidal()[0, 0] / moments.variances[0]
+    for uncertainty, variances in (
+        (sets.WishartBall(0.2), stretch * deviations**2),
+        (sets.FrobeniusBall(radius), deviations**2 + radius),
+    ):
+        zeta = float(np.sqrt((along**2 / variances).sum()))
+        expected = pytest.approx(1 / (zeta - kappa), rel=1e-7)
+        assert closed_form(moments, 0.5, uncertainty).objective == expected
+        assert cn.single_class_mpm(moments, 0.5, uncertainty).solve().objective == expected

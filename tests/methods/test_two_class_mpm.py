@@ -16,7 +16,9 @@ import convexnovelty as cn
 from convexnovelty import kernels, tails
 from convexnovelty import uncertainty as sets
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
+from convexnovelty.estimators import TwoClassMPM
 from convexnovelty.methods import two_class_mpm as module
+from convexnovelty.metric_frame import worst_factor
 
 
 class Gelbrich(sets.MomentSet):
@@ -478,20 +480,83 @@ def test_the_robust_guarantee_holds_for_members(rng):
         assert sign * (a @ m - b) / math.sqrt(a @ S @ a) == pytest.approx(kappa, rel=1e-5)
 
 
+# -- variances of one class that are small beside the rounding of the other's ------------------------------------------------
+
+
+def on_a_plane(spread, seed=7, n=12):
+    """Two samples: the first varies by ``spread`` in all directions, the second not at all along (0.3, 0, -1)."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) * spread + np.array([1.0, 0.0, 2.0])
+    Y = rng.normal(size=(n, 3))
+    Y[:, 2] = 0.3 * Y[:, 0]
+    normal = np.array([0.3, 0.0, -1.0])
+    # Where the spread is small the direction is the one without variance in y: the value is what x has along it, which
+    # the points less one of them tell exactly, and their mean only to rounding.
+    along = (X - X[0]) @ normal
+    return X, Y, float(np.std(along)) / abs(float((X.mean(axis=0) - Y.mean(axis=0)) @ normal))
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1e-4, 1e-6, 1e-7])
+def test_a_class_without_variance_along_a_direction_leaves_the_other_its_digits(spread):
+    X, Y, value = on_a_plane(spread)
+    # Coordinates that differ by 1e-7 are known to 1e-9 of that.
+    close = {"rel": max(1e-8, 1e-15 / spread)}
+    for kind in ("dense", "low_rank"):
+        x, y = (cn.Moments.estimate(Z, representation=kind) for Z in (X, Y))
+        assert module.scalar_root(x, y).objective == pytest.approx(value, **close)
+        assert cn.two_class_mpm(x, y).solve().objective == pytest.approx(value, **close)
+        assert module.scalar_root(y, x).objective == pytest.approx(value, **close)
+        longer = math.sqrt(sets.WishartBall(0.2).centred(x).ellipsoidal()[0, 0] / x.variances[0])
+        stretched = module.scalar_root(x, y, sets.WishartBall(0.2)).objective
+        assert stretched == pytest.approx(longer * value, **close)
+    machine = TwoClassMPM(ridge=0).fit(np.vstack([X, Y]), np.repeat([0, 1], [len(X), len(Y)]))
+    assert machine.objective_ == pytest.approx(value, **close)
+    # The boundary is moved off the plane of the second class by a tie, at the cost of as much of the bound.
+    assert machine.guarantee_.bound == pytest.approx(value**2 / (1 + value**2), rel=1e-6)
+
+
+@pytest.mark.parametrize("radius", [0.0, 1e-14, 1e-9, 1e-3])
+@pytest.mark.parametrize("kind", [sets.FrobeniusBall, sets.NuclearBall])
+def test_a_small_radius_is_added_to_what_a_factor_knows(kind, radius):
+    """By hand: both covariances diagonal in turned axes, in which the second vanishes along the first."""
+    turn = ortho_group.rvs(3, random_state=4)
+    F, G = np.diag([1e-6, 2e-6, 3e-6]) @ turn, np.diag([0.0, 1.0, 2.0]) @ turn
+    x, y = cn.Moments.low_rank(turn[0], F), cn.Moments.low_rank(np.zeros(3), G)
+    value = math.sqrt(1e-12 + radius) + math.sqrt(radius)
+    assert module.scalar_root(x, y, kind(radius)).objective == pytest.approx(value, rel=1e-8)
+    assert cn.two_class_mpm(x, y, kind(radius)).solve().objective == pytest.approx(value, rel=1e-7)
+
+
+@pytest.mark.parametrize("representation", ["dense", "low_rank"])
+def test_factors_of_worst_covariances_are_those_of_the_ellipsoidal_forms(representation):
+    points = np.random.default_rng(8).standard_normal((3, 4)) * np.array([1.0, 1e-3, 1.0, 1e3])
+    moments = cn.Moments.estimate(points, representation=representation)
+    stated = 0
+    recipes = [recipe for made in sets.catalogue().values() for recipe in made.examples(4) if recipe.family != "points"]
+    for recipe in [None, *recipes]:
+        given = sets.as_moment_set(recipe)
+        found, rows = given.centred(moments).ellipsoidal(1.0), worst_factor(moments, given)
+        assert (found is None) == (rows is None)
+        if found is not None:
+            stated += 1
+            np.testing.assert_allclose(rows.T @ rows, found[1], rtol=1e-9, atol=1e-14)
+    assert stated >= 10
+
+
 # -- the checker sees faults ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fault", ["direction", "bound", "kernel"])
 def test_a_planted_fault_turns_the_checker_red(monkeypatch, fault):
     if fault == "direction":
-        right = module.sum_of_deviations
+        right = module.by_factorisations
 
         def wrong(first, second, difference):
             found = right(first, second, difference)
             tilted = found.a * np.linspace(1.0, 1.01, found.a.size)
             return type(found)(tilted / (tilted @ difference), found.first * 1.01, found.second, found.t)
 
-        monkeypatch.setattr(module, "sum_of_deviations", wrong)
+        monkeypatch.setattr(module, "by_factorisations", wrong)
     elif fault == "bound":
         monkeypatch.setattr(module.Multiplier, "inverse", lambda self, factor: 1.01 * (factor - (self.nu or 0.0)))
     else:

@@ -15,6 +15,7 @@ from convexnovelty import uncertainty as sets
 from convexnovelty.errors import EmptySetError, InputError, UnboundedSetError
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import tools
+from convexnovelty.uncertainty.linear_image import CovarianceImage, MeanImage, MomentImage, PointImage
 
 
 class NearIdentity(sets.CovarianceSet):
@@ -317,3 +318,27 @@ def test_rows_and_columns_are_vectors_and_matrices_are_none():
     for wrong in (cp.Variable((2, 2)), cp.Variable((2, 3)), cp.Variable()):
         with pytest.raises(InputError, match="give a vector"):
             tools.as_expression(wrong)
+
+
+@pytest.mark.parametrize("T", [np.diag([1.0, 0.0]), np.zeros((2, 2)), np.array([[1.0, 0.5], [2.0, 1.0]]), np.eye(2)])
+def test_images_are_added_to_the_centre(T):
+    """By hand: what the matrix makes of a member alone has no variance outside of its range, and the image has that of S_0."""
+    S0, m0 = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([5.0, -3.0])
+    moments, a = cn.Moments(m0, S0), np.array([1.0, -0.5])
+    along = T.T @ a
+    found = sets.evaluate_deviation(sets.FrobeniusBall(0.3).image(T).centred(moments), a)
+    assert found**2 == pytest.approx(a @ S0 @ a + 0.3 * along @ along, rel=1e-6)
+    box = sets.MeanWithin(sets.Box([1.0, 2.0])).image(T).centred(moments)
+    assert sets.evaluate_loss(box, a, 0.0) == pytest.approx(a @ m0 + np.abs(along) @ [1.0, 2.0], rel=1e-6)
+    pair = sets.GelbrichBall(0.3).image(T).centred(moments)
+    assert sets.evaluate_loss(pair, a, 0.0) == pytest.approx(a @ m0 + 0.3 * np.linalg.norm(along), rel=1e-6)
+
+
+def test_images_say_that_they_are_added_to_the_centre():
+    for kind, formula in (
+        (MeanImage, "m_0 + T(y - y_0)"),
+        (CovarianceImage, "S_0 + T(Y - Y_0)T'"),
+        (MomentImage, "(m_0 + T(y - y_0),\\ S_0 + T(Y - Y_0)T')"),
+        (PointImage, "added to the centre"),
+    ):
+        assert formula in kind.__doc__
