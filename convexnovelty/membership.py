@@ -311,10 +311,10 @@ class Membership:
         inside = self._first_point(first, None if known is None else known / scale.columns[self.columns])
         posed = self._posed_around(first, frame, inside)
         for _ in range(AGAIN):
-            if not self.thin or _has_room(posed[0], posed[2]):
+            if not self.thin or posed[0].cones.zero >= self.size or _has_room(posed[0], posed[2], THIN):
                 return posed
             posed = self._posed_around(*posed)
-        self._hidden |= not _has_room(posed[0], posed[2])
+        self._hidden |= not _has_room(posed[0], posed[2], SEEN)
         return posed
 
     def _posed_around(
@@ -813,16 +813,16 @@ def _holds(program: ConicProgram, x: Array, violation: float = INSIDE) -> bool:
     return float(np.linalg.norm(program.cones.violations(program.b - program.A @ x))) <= violation
 
 
-def _has_room(program: ConicProgram, x: Array) -> bool:
-    """Whether the slacks of a point of a program in scale say more than a solver's tolerance does."""
+def _has_room(program: ConicProgram, x: Array, least: float) -> bool:
+    """Whether a point of a program in scale lies inside of every cone by a share ``least``; exponential ones are not asked."""
     slack = program.b - program.A @ x
     for block in program.blocks:
         own = slack[block.rows]
-        if block.kind == "nonnegative" and not (own > SEEN).all():
+        if block.kind == "nonnegative" and not (own > least).all():
             return False
-        if block.kind == "second_order" and not own[0] - np.linalg.norm(own[1:]) > SEEN * max(1.0, own[0]):
+        if block.kind == "second_order" and not own[0] - np.linalg.norm(own[1:]) > least * max(1.0, own[0]):
             return False
-    return thinnest_slack(slack, program.cones) > SEEN
+    return thinnest_slack(slack, program.cones) > least
 
 
 def _extent(program: ConicProgram, columns: NDArray[np.intp]) -> float | None:
