@@ -16,9 +16,10 @@ into the set first, so that radii and centres of any size may be mixed.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -491,10 +492,13 @@ class Membership:
         """A point in or near the set."""
         return np.asarray(self._origin[self._arrays.columns])
 
-    @property
+    @cached_property
     def is_point(self) -> bool:
-        """Whether equations alone describe the set."""
-        return bool(self._program.cones.size == self._program.cones.zero)
+        """Whether equations leave nothing but one point."""
+        stated = self._raw.A[: self._raw.cones.zero]
+        flat, width = stated.shape
+        told = width <= flat and width <= SMALL and np.linalg.matrix_rank(stated.toarray()) == width
+        return bool(told or self._program.cones.size == self._program.cones.zero)
 
     @property
     def widths(self) -> Array:
@@ -600,6 +604,9 @@ class Membership:
         """
         self._require_seen()
         program = self._program
+        if self.is_point:
+            only = self.centre
+            return float(w @ only) + (0.0 if root is None else kappa * math.sqrt(max(float(root @ only), 0.0))), only
         cost = np.zeros(program.c.size)
         cost[self.columns] = -(self._frame.T @ w)
         scale = float(np.linalg.norm(cost)) or 1.0
