@@ -11,7 +11,7 @@ import numpy as np
 from convexnovelty.errors import IndefiniteError
 from convexnovelty.validation import Array
 
-__all__ = ["Spectrum", "leading", "spectrum", "stacked"]
+__all__ = ["Spectrum", "leading", "own_axes", "own_root", "spectrum", "stacked"]
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -48,6 +48,23 @@ def spectrum(S: Array, name: str = "covariance") -> Spectrum:
         )
     keep = values > p * EPS * largest
     return np.ones(p), np.sqrt(values[keep][::-1]), np.ascontiguousarray(vectors[:, keep].T[::-1])
+
+
+def own_axes(S: Array) -> tuple[Array, Array, Array]:
+    r"""Eigenvalues, rising, and vectors of a symmetric matrix in its own units, and these: :math:`S = D V \Lambda V' D`.
+
+    Those of the matrix as it stands know a small variance to rounding of the largest one. No unit is zero.
+    """
+    size = np.sqrt(np.maximum(S.diagonal(), 0.0))
+    size = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh(S / size / size[:, None])
+    return values, vectors, size
+
+
+def own_root(S: Array) -> Array:
+    """A square F with F'F = S for a covariance; eigenvalues below zero, which a solver leaves, count as zero."""
+    values, vectors, size = own_axes(S)
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * size)
 
 
 def stacked(F: Array, d: Array) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
 from convexnovelty.attempts import Attempts
+from convexnovelty.covariances import own_root
 from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
 from convexnovelty.solution import Attempt
 from convexnovelty.validation import Array
@@ -141,8 +142,7 @@ def deviations(covariances: Sequence[Array], linear: Array, direction: cp.Expres
     r"""The constraint :math:`\sqrt{d'L'S_iLd} \le b_i` for each covariance :math:`S_i`, the matrix L, direction d, bounds b."""
     roots = []
     for covariance in covariances:
-        values, vectors = np.linalg.eigh(covariance)
-        roots.append(np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ linear))
+        roots.append(own_root(covariance) @ linear)
     shape = (linear.shape[0], len(roots))
     return cp.SOC(bounds, cp.reshape(np.vstack(roots) @ direction, shape, order="F"), axis=0)
 

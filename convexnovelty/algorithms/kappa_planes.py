@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from convexnovelty.cones import Cones
 from convexnovelty.conic import ConicProgram
+from convexnovelty.covariances import own_root
 from convexnovelty.errors import InfeasibleError, SolverError
 from convexnovelty.validation import Array
 
@@ -155,15 +156,14 @@ class _Master:
     def add(self, i: int, member: Member) -> None:
         """Hold side i's loss above that of a member."""
         mean, covariance = member
-        values, vectors = np.linalg.eigh(covariance)
-        root = np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ self.axes)
+        along = own_root(covariance) @ self.axes
         shift = self.sides[i].sign * ((mean - self.sides[i].mean) @ self.axes)
-        gram = root.T @ root
+        gram = along.T @ along
         for j, other, theirs in self._members:
             near = np.abs(shift - other).max() + np.abs(gram - theirs.T @ theirs).max()
             if i == j and near <= DISTINCT * (np.abs(shift).max() + np.abs(gram).max()):
                 return
-        self._members.append((i, shift, root))
+        self._members.append((i, shift, along))
 
     def solve(self, kappa: float) -> tuple[float, Array]:
         """The least sum of losses over the members, and the y that has it."""

@@ -23,6 +23,7 @@ from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.cones import svec_map
+from convexnovelty.covariances import own_root
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -457,9 +458,7 @@ def semi_infinite(
     def respected(members: list[Array]) -> list[Any]:
         # One constraint a member, since the multiplier of each is read afterwards.
         for member in members[len(cuts) :]:
-            values, vectors = np.linalg.eigh(member)
-            root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-            cuts.append((member, cp.norm((root @ w.axes / unit) @ w.variable) <= u))
+            cuts.append((member, cp.norm((own_root(member) @ np.asarray(w.axes) / unit) @ w.variable) <= u))
         return [constraint for _, constraint in cuts]
 
     def repair(values: Any) -> tuple[float, Any] | None:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
+from convexnovelty.covariances import own_axes
 from convexnovelty.errors import EmptySetError, IndefiniteError, InputError
 from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
-from convexnovelty.uncertainty.tools import square_root
+from convexnovelty.uncertainty.tools import range_factor, square_root
 from convexnovelty.validation import Array, symmetric
 
 __all__ = ["LoewnerInterval"]
@@ -89,11 +90,11 @@ class LoewnerInterval(CovarianceSet):
             X = cp.Variable((F.shape[0], F.shape[0]), symmetric=True)
             return [S == F.T @ X @ F, (1.0 + self.radius) * np.eye(F.shape[0]) - X >> 0, *below]
         low = np.zeros_like(self.upper) if self.lower is None else self.lower
-        values, vectors = np.linalg.eigh(self.upper - low)
+        values, vectors, size = own_axes(self.upper - low)
         used = values > LEVEL * max(float(values[-1]), 0.0)
         if not used.all() or values[0] < THIN * values[-1]:
             # The ends agree along some directions, or nearly so: in coordinates of their distance none is thin.
-            G = (vectors[:, used] * np.sqrt(values[used])).T
+            G = (vectors[:, used] * np.sqrt(values[used])).T * size
             X = cp.Variable((G.shape[0], G.shape[0]), symmetric=True)
             return [S == low + G.T @ X @ G, X >> 0, np.eye(G.shape[0]) - X >> 0] if G.shape[0] else [S == low]
         return [self.upper - S >> 0, *below]
@@ -104,7 +105,7 @@ class LoewnerInterval(CovarianceSet):
         if isinstance(self.shape, str):
             added = root * a if self.shape == "identity" else root * (self.factor @ a)
         else:
-            added = root * (square_root(self.excess) @ a)
+            added = root * (range_factor(self.excess) @ a)
         return cp.norm(cp.hstack([self.factor @ a, added]))
 
     def worst_member(self, a: Array) -> Array:

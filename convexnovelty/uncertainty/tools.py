@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
+from convexnovelty.covariances import own_axes
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, vector
 
@@ -128,10 +129,10 @@ def exponent(p: Any, name: str = "p") -> float:
 
 
 def range_factor(C: Array) -> Array:
-    """A factor F of shape (rank, p) with F'F = C; eigenvalues at the level of rounding count as zero."""
-    values, vectors = np.linalg.eigh(C)
+    """A factor F of shape (rank, p) with F'F = C; eigenvalues at the level of rounding count as zero, whatever the columns' units."""
+    values, vectors, size = own_axes(C)
     used = values > 1e-13 * max(float(values[-1]), 0.0)
-    return np.asarray((vectors[:, used] * np.sqrt(values[used])).T)
+    return np.asarray((vectors[:, used] * np.sqrt(values[used])).T * size)
 
 
 def stein_root(divergence: float) -> float:
@@ -198,13 +199,23 @@ def transport_distance(S: Array, other: Array) -> float:
 
 def range_norm(F: Array, v: Array) -> float:
     """The least length of w with F'w = v: infinite for a vector outside of the range."""
-    w = np.linalg.lstsq(F.T, v, rcond=None)[0] if F.shape[0] else np.zeros(0)
-    left = float(np.linalg.norm(v - F.T @ w))
+    size = _lengths(F)
+    within, v = F.T / size[:, None], v / size
+    w = np.linalg.lstsq(within, v, rcond=None)[0] if F.shape[0] else np.zeros(0)
+    left = float(np.linalg.norm(v - within @ w))
     return float(np.linalg.norm(w)) if left <= 1e-8 * float(np.linalg.norm(v)) else math.inf
+
+
+def _lengths(F: Array) -> Array:
+    """The lengths of columns, and one for those of zeros: in these units none is small beside the others."""
+    lengths = np.linalg.norm(F, axis=0)
+    return np.asarray(np.where(lengths > 0, lengths, 1.0))
 
 
 def stein_divergence(F: Array, S: Array) -> float:
     """Half of tr X - log det X - r for S = F'XF: infinite for a matrix of another range."""
+    size = _lengths(F)
+    F, S = F / size, S / size / size[:, None]
     back = np.linalg.pinv(F)
     X = back.T @ S @ back
     if float(np.linalg.norm(F.T @ X @ F - S)) > 1e-8 * float(np.linalg.norm(S)):

@@ -11,16 +11,22 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.methods.single_class_mpm import semi_infinite
 from convexnovelty.uncertainty import (
     BuresBall,
+    CovarianceHull,
     CovarianceSet,
     DiagonalBall,
+    Ellipsoid,
     FrobeniusBall,
     GelbrichBall,
+    LoewnerInterval,
     MeanEllipsoid,
+    MeanMetricEllipsoid,
     MeanSet,
+    MomentHull,
     MomentSet,
     WishartBall,
     evaluate_deviation,
     evaluate_loss,
+    evaluate_support,
     gauge,
     worst_member,
 )
@@ -187,3 +193,33 @@ def test_a_fraction_of_a_vector_and_a_matrix_in_every_unit(covariances, unit):
     right = cn.single_class_mpm(moments, 0.3, MeanEllipsoid(0.1) * covariances).solve().objective
     found = cn.single_class_mpm(moments, 0.3, Scatter(0.1) * covariances).solve().objective
     assert found == pytest.approx(right, rel=1e-6)
+
+
+@pytest.mark.parametrize("units", [[1.0, 1e-8, 1e-4], [1e4, 1.0, 1e-4], [1e-8, 1e8, 1.0]])
+def test_columns_in_units_of_their_own(units):
+    """Sets that are given by matrices are those of comparable columns, axis by axis: a small variance is no rounding."""
+    D = np.diag(units)
+    S = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 0.7]])
+    other = np.array([[1.0, -0.4, 0.2], [-0.4, 2.0, 0.1], [0.2, 0.1, 1.5]])
+    mean, a = np.array([3.0, 1.0, 2.0]), np.array([0.4, -1.0, 0.7])
+    step = np.array([0.1, 0.2, -0.1])
+
+    def values(T):
+        moments = cn.Moments(T @ mean, T @ S @ T)
+        w, own = a / np.diag(T), T @ other @ T
+        pairs = [(T @ mean, own), (T @ (mean + step), T @ S @ T)]
+        points = Ellipsoid(own, 0.5).centred(np.zeros(3))
+        means, beside = MeanMetricEllipsoid(0.5, own).centred(moments), MeanEllipsoid(0.1).centred(moments)
+        return [
+            evaluate_deviation(CovarianceHull([T @ S @ T, own]).centred(moments), w),
+            evaluate_deviation(LoewnerInterval(0.5, own).centred(moments), w),
+            evaluate_loss(MomentHull(pairs).centred(moments), w, 1.3),
+            evaluate_support(points, w),
+            gauge(points, T @ step),
+            evaluate_support(means, w),
+            gauge(means, T @ (mean + step)),
+            gauge(beside, (T @ (mean + step), own)),
+            gauge(WishartBall(0.1).centred(moments), T @ (1.3 * S) @ T),
+        ]
+
+    assert values(D) == pytest.approx(values(np.eye(3)), rel=1e-6)
