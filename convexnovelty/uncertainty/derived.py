@@ -18,6 +18,7 @@ maximising over the membership directly, so that the two are independent bounds 
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import replace
 from typing import Any
 
@@ -151,7 +152,8 @@ def stated(part: Any, member: list[Any]) -> list[Any]:
 
 
 def _is_nominal(uncertainty: UncertaintySet) -> bool:
-    return vars(uncertainty).get("radius") == 0.0 and uncertainty.nominal_at_zero
+    radius = vars(uncertainty).get("radius")  # a CVXPY variable where the least radius is asked for
+    return isinstance(radius, numbers.Real) and radius == 0.0 and uncertainty.nominal_at_zero
 
 
 def _size_left(uncertainty: UncertaintySet, arrays: Arrays) -> float:

@@ -77,6 +77,8 @@ class _Preimage(Operator):
         if not np.linalg.cond(R) < REGULAR:
             return None
         around = self._center if isinstance(self, PointSet) else self._moments
+        if not tall and around is not None:
+            return self.part, R  # which lies around the matrix's image of the centre already
         return self._placed_part(R, around), R
 
     def _of_part(self, name: str, w: Any, *rest: Any) -> Counterpart | None:

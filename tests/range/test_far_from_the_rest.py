@@ -201,6 +201,15 @@ def test_the_gauge_of_what_lies_around_another_centre():
     assert sets.coverage(means, cn.Moments.estimate(X), X) == 1.0
 
 
+def test_the_gauge_of_a_set_that_does_not_hold_its_smaller_ones():
+    """Points of a simplex have one total each, so that no search over radii finds them: the program does."""
+    simplex, member, origin = sets.Simplex(3.7), np.array([0.3, 0.5, 0.2]), np.zeros(3)
+    for recipe in (simplex, simplex.image(np.eye(3)), simplex.preimage(np.eye(3)), simplex + origin):
+        assert sets.gauge(recipe.centred(origin), member) == pytest.approx(1.0, rel=1e-6)
+    means = sets.MeanWithin(simplex).centred(cn.Moments(origin, np.eye(3)))
+    assert sets.gauge(means, member) == pytest.approx(1.0, rel=1e-6)
+
+
 # -- gauges of what is made of dilations ----------------------------------------------------------------------------------
 
 
