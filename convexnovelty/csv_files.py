@@ -10,7 +10,7 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,13 +144,20 @@ def _has_names(rows: Sequence[Sequence[str]], decimal: str) -> bool:
         return True
     unnamed = first[0].strip().lower() in MISSING
     tail = [cell.strip() for cell in first[unnamed:]]
-    if body and len(first) > 2 and any(tail == [str(k + s) for k in range(len(tail))] for s in (0, 1)):
+    counted = unnamed and len(body) > 1 and _counts(row[0] for row in body)  # rows that were numbered as well
+    if body and (len(first) > 2 or counted) and _counts(tail):
         return True  # 0, 1, 2, ...: columns that were numbered when they had no names
     for j, is_number in enumerate(numeric):
         below = [number_of(row[j], decimal) is not None for row in body if j < len(row)]
         if not is_number and below and sum(below) * 2 >= len(below):
             return True
     return False
+
+
+def _counts(cells: Iterable[str]) -> bool:
+    """Whether cells count from 0 or from 1."""
+    found = [cell.strip() for cell in cells]
+    return any(found == [str(k + start) for k in range(len(found))] for start in (0, 1))
 
 
 def _is_short(header: Sequence[str], width: int, text: str) -> bool:

@@ -77,7 +77,8 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
 
 
 def _first_row(grid: csv_files.Grid, layout: csv_files.Layout, how: FileLayout, file: str) -> tuple[str, ...]:
-    """The first row where it was taken for data and yet may name columns: whole numbers, none twice, such as years.
+    """The first row where it was taken for data and yet may name columns: whole numbers, none twice, such as years, or the
+    number of an only column.
 
     Raises InputError where that is likely: where the rows learnt from begin with the same cells, or where the numbers
     count evenly and those of no other row do.
@@ -86,7 +87,9 @@ def _first_row(grid: csv_files.Grid, layout: csv_files.Layout, how: FileLayout, 
         return ()
     cells = tuple(cell.strip() for cell in grid.rows[0])
     numbers = [cell for cell in cells if csv_files.number_of(cell, layout.decimal) is not None]
-    if len(numbers) < 2 or len(set(numbers)) < len(numbers) or not all(map(str.isdecimal, numbers)):
+    # One column without a name is written as 0 or 1, over numbers that are not whole.
+    alone = cells in (("0",), ("1",)) and not any(row[0].strip().isdecimal() for row in grid.rows[1:])
+    if not alone and (len(set(numbers)) < max(len(numbers), 2) or not all(map(str.isdecimal, numbers))):
         return ()
     twice = sorted(cells) == sorted(how.first)
     if twice or (_evenly(numbers) and not any(_evenly(row) for row in grid.rows[1:])):

@@ -376,9 +376,23 @@ def test_numbers_that_may_name_columns_are_refused(tmp_path: Path) -> None:
     for text in ("1990,1991,1992\n4.5,5,6\n", "400,410,420,430,440\n1,2,3,4,5\n"):
         with pytest.raises(InputError, match="in no other row the numbers count so evenly"):
             read(tmp_path, text)
+    # An only column without a name is written as 0 or 1, over numbers with fractions.
+    for number in "01":
+        train = read(tmp_path, f"{number}\n20.1\n19.5\n")
+        with pytest.raises(InputError, match="so does the table of the rows learnt from; give --header yes"):
+            read(tmp_path, f"{number}\n18.2\n", first=train.first)
+        assert read(tmp_path, f"{number}\n2\n1.5\n").first == () == read(tmp_path, "7\n2.5\n").first
     # Rows that all count, and values that come again in their columns, are no names.
     assert len(read(tmp_path, "100,101,102\n300,301,302\n").values) == 2
     assert read(tmp_path, "0,1\n1,1\n0,0\n").first == ()
+
+
+def test_rows_and_columns_that_were_numbered_without_names(tmp_path: Path) -> None:
+    """As pandas writes a frame of one column with its index: the gap in the corner is no missing value."""
+    table = read(tmp_path, ",0\n0,20.1\n1,19.5\n")
+    assert table.names == ["0"] and table.values.tolist() == [[20.1], [19.5]] and table.labels == ["0", "1"]
+    gap = read(tmp_path, ",0\n5.5,20.1\n1,19.5\n")
+    assert len(gap.values) == 3 and np.isnan(gap.values[0, 0])
 
 
 def test_other_encodings_are_read_and_said(tmp_path: Path) -> None:
