@@ -7,6 +7,7 @@ distances alone, but their width by scale is read off all entries together, and 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 from collections.abc import Callable
@@ -100,8 +101,12 @@ class Model:
             rows = (values - self.shift) / self.units
             finite = (np.abs(rows) < BEYOND).all(axis=1)
             found = np.full(len(rows), np.nan)
-            if finite.any():
-                found[finite] = self.detector.decision_function(rows[finite])
+            try:
+                found[finite] = self.detector.decision_function(rows[finite]) if finite.any() else found[finite]
+            except InputError:  # which rows have no score is told by scores of one row each
+                for i in np.flatnonzero(finite):
+                    with contextlib.suppress(InputError):
+                        found[i] = self.detector.decision_function(rows[[i]])[0]
         return found
 
 

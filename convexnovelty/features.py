@@ -284,7 +284,13 @@ class KernelFeatures(FeatureMap):
             values = Z[:, self.pivots]
             norms = None if squared_norms is None else vector(squared_norms, "squared_norms", Z.shape[0])
         else:
-            values = self.kernel.evaluate(Z, self._pivot_points)
+            with np.errstate(over="ignore", invalid="ignore"):  # what they say is said below
+                values = self.kernel.evaluate(Z, self._pivot_points)
+            if not np.isfinite(values).all():
+                raise InputError(
+                    f"kernel: {self.kernel!r} has values that are not finite on new points; give points that are nearer to "
+                    "those of the fit"
+                )
             norms = self.kernel.diagonal(Z)
         found = np.ascontiguousarray(solve_triangular(self._triangle, values.T, lower=True).T)
         # The last pivots may be as small as the tolerance, and divide a rounding of 1e-16 by its root: 1e-9 at worst.

@@ -313,7 +313,15 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def score_samples(self, X: Any) -> Array:
         """Scores of shape (m,), larger for more ordinary points."""
         check_is_fitted(self, "score_")
-        return self.score_(validated(self, X, reset=False, accept_sparse=self._sparse_form()))
+        rows = validated(self, X, reset=False, accept_sparse=self._sparse_form())
+        with np.errstate(over="ignore", invalid="ignore"):  # what they say is said below, with the row
+            values: Array = self.score_(rows)
+        if np.isnan(values).any():
+            raise InputError(
+                f"X: row {int(np.flatnonzero(np.isnan(values))[0])} has no score, since its kernel values leave the range of "
+                "float64; give rows that are nearer to those of the fit"
+            )
+        return values
 
     def decision_function(self, X: Any) -> Array:
         """Scores less the offset: at least zero for ordinary points, negative for novel ones."""
