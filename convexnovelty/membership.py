@@ -23,6 +23,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 from numpy.typing import NDArray
@@ -218,10 +219,13 @@ class Membership:
     ) -> None:
         self.size = arrays.columns.size
         self.name = name
+        self._known = known
         #: Whether semidefinite slacks are thin along directions that are no coordinates.
         self.thin, self._hidden, self._thinnest = False, False, thinnest
         self._arrays, self._raw, self.columns = arrays, arrays.program, arrays.columns
         raws = [self._raw, *(other.program for other in others)]
+        flat = slice(self._raw.cones.zero)
+        self._moving = any(not np.array_equal(raw.b[flat], self._raw.b[flat]) for raw in raws)
         self._asked = [k for k in range(len(self._raw.blocks)) if k not in _implied(arrays)]
         scaled, frame, inside = self._posed(None if known is None else known / arrays.units)
         programs = [replace(scaled, b=self._entered(raw)) for raw in raws]
@@ -490,15 +494,26 @@ class Membership:
     @property
     def centre(self) -> Array:
         """A point in or near the set."""
-        return np.asarray(self._origin[self._arrays.columns])
+        columns = self._arrays.columns
+        if not self.is_point or self._raw.A.shape[1] > SMALL:
+            return np.asarray(self._origin[columns])
+        flat, units = self._raw.cones.zero, self._arrays.units
+        only = np.linalg.lstsq(self._raw.A[:flat].toarray(), self._raw.b[:flat])[0][columns] * units
+        # A variance below zero by rounding would have a lift without a minimum: the centre itself has none.
+        known = self._known
+        near = known is not None and (np.abs(only - known) <= ROUNDING * np.maximum(units, np.abs(known))).all()
+        return np.asarray(known if near else only)
 
     @cached_property
     def is_point(self) -> bool:
-        """Whether equations leave nothing but one point."""
+        """Whether equations leave nothing but one point, whatever further variables and the set's numbers may be."""
         stated = self._raw.A[: self._raw.cones.zero]
-        flat, width = stated.shape
-        told = width <= flat and width <= SMALL and np.linalg.matrix_rank(stated.toarray()) == width
-        return bool(told or self._program.cones.size == self._program.cones.zero)
+        if self._moving:
+            return False
+        if not stated.shape[0] or stated.shape[1] > SMALL:
+            return bool(self._program.cones.size == self._program.cones.zero)
+        free = scipy.linalg.null_space(stated.toarray(), rcond=FLAT)
+        return bool(np.linalg.norm(free[self._arrays.columns]) <= FLAT)
 
     @property
     def widths(self) -> Array:
@@ -523,6 +538,9 @@ class Membership:
         the program its sparsity.
         """
         self._require_seen()
+        if self.is_point:
+            only = (self.centre if through is None else self.centre @ through) / (unit or 1.0)
+            return Counterpart(convex(only @ w), [])
         program = self._program
         if unit is None:
             unit = max(float(np.max(self.widths)), float(np.max(np.abs(self.centre)))) or 1.0

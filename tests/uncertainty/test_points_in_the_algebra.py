@@ -15,6 +15,7 @@ from convexnovelty.uncertainty import (
     BuresBall,
     CovarianceSet,
     DiagonalBall,
+    ExactCovariance,
     FactorModel,
     FrobeniusBall,
     GelbrichBall,
@@ -27,6 +28,7 @@ from convexnovelty.uncertainty import (
     PointSet,
     SpectralBall,
     WishartBall,
+    adversary,
     evaluate_deviation,
 )
 from convexnovelty.uncertainty.norm_ball import NormBall
@@ -137,3 +139,24 @@ def test_a_set_of_radius_zero_keeps_its_laws_up_to_rounding(recipe):
 
 def test_a_gauge_that_is_not_zero_at_the_centre_is_found_at_radius_zero():
     assert [row.source for row in check_set(FromNowhere(0.0)) if row.verdict == "fail"] == ["gauge"]
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.02, 0.7])
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        ExactCovariance().preimage([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]) & BuresBall(0.05),
+        ExactCovariance() & (DiagonalBall(2, 1.0) | BuresBall(0.05)),
+        ExactCovariance().preimage([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]) & FrobeniusBall(0.3),
+    ],
+    ids=["preimage", "hull", "ball"],
+)
+def test_equations_that_leave_one_covariance_of_rank_one(recipe, tilt):
+    """Balls around it leave a solver's multipliers free where nothing varies; the deviation is that of the only member."""
+    v, a = np.array([tilt, 1.0]), np.array([1.0, -2.0])
+    moments = cn.Moments(5 * v, np.outer(v, v))
+    around = recipe.centred(moments)
+    assert evaluate_deviation(around, a) == pytest.approx(abs(a @ v), rel=1e-6)
+    assert adversary(around, a).value == pytest.approx(abs(a @ v), rel=1e-6)
+    objective = cn.single_class_mpm(moments, 0.8, recipe).solve().objective
+    assert objective == pytest.approx(1 / (5 - 2), rel=1e-6)  # a'm - 2 |a'v| = 1 along v, where kappa is 2
