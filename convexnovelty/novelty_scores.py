@@ -44,6 +44,7 @@ Library = Literal["own", "scikit-learn"]
 FACTORS = tuple(float(f) for f in np.logspace(-1.0, 1.0, 9))
 # Areas that differ by less are equal; the smoother of the two densities is then preferred.
 SAME_AREA = 1e-12
+FAR = 1e3  # times the size of the samples from which on squared distances hide what two densities differ by
 BLOCK = 2**21  # squared distances held at once while new points are scored: 16 MB
 
 
@@ -95,6 +96,16 @@ class KernelDensity:
         ]
         return np.asarray(np.concatenate(parts) - rows.shape[1] * np.log(self.bandwidth * np.sqrt(2 * np.pi)) - shift)
 
+    def log_tilted_mean(self, Z: Array, middle: Array) -> Array:
+        r"""What :meth:`log_density` has beyond :math:`-\|z'\|^2/2b^2`, where z' is z seen from the middle in units of the columns.
+
+        .. math:: \ln\frac1n\sum_i \exp\frac{z'\cdot x_i' - \|x_i'\|^2/2}{b^2} - p\ln(b\sqrt{2\pi}) - \sum_j\ln u_j
+        """
+        rows, sample = (Z - middle) / self.units, (self.points - middle) / self.units
+        inner = (rows @ sample.T - (sample**2).sum(axis=1) / 2) / self.bandwidth**2
+        constant = rows.shape[1] * np.log(self.bandwidth * np.sqrt(2 * np.pi)) + float(np.log(self.units).sum())
+        return np.asarray(logsumexp(inner, axis=1) - np.log(len(sample)) - constant)
+
 
 def log_kernel_means(squares: Array, bandwidth: float) -> Array:
     """ln of the mean over columns of exp(-d^2 / (2 b^2)), without the constant of the density."""
@@ -108,7 +119,18 @@ class _Ratio:
     area: float
 
     def __call__(self, Z: Any) -> Array:
-        return self.unlabelled.log_density(Z) - self.nominal.log_density(Z)
+        found = self.unlabelled.log_density(Z) - self.nominal.log_density(Z)
+        rows, (one, other) = _rows(Z, len(self.nominal.units)), (self.unlabelled, self.nominal)
+        middle = other.points.mean(axis=0)
+        lengths = np.linalg.norm((rows - middle) / other.units, axis=1)
+        width = float(np.linalg.norm((np.vstack([one.points, other.points]) - middle) / other.units, axis=1).max())
+        far = lengths > FAR * width
+        if far.any() and one.library == other.library == "own":
+            # Far off both logarithms are that of one term, in which the squared length cancels or stands alone.
+            apart = 0.5 / other.bandwidth**2 - 0.5 / one.bandwidth**2
+            tilted = one.log_tilted_mean(rows[far], middle) - other.log_tilted_mean(rows[far], middle)
+            found[far] = tilted + apart * lengths[far] ** 2
+        return found
 
 
 @dataclass(frozen=True, eq=False)

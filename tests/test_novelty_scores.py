@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -282,3 +283,25 @@ def test_held_out_scores_are_of_points_that_were_not_fitted() -> None:
 def test_bad_input_is_named(call: Any, named: str) -> None:
     with pytest.raises(InputError, match=f"^{named}:"):
         call()
+
+
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e9, 1e15, 1e20])
+@pytest.mark.parametrize("bandwidths", [(0.5, 0.5), (0.5, 0.7)])
+def test_a_ratio_keeps_its_digits_far_from_both_samples(bandwidths: tuple[float, float], far: float) -> None:
+    """Truth in exact rational exponents: squares of lengths cancel, or stand alone, and one term of each mean is left."""
+    rng = np.random.default_rng(0)
+    nominal, unlabelled = rng.normal(size=(30, 2)), rng.normal(size=(40, 2)) + np.array([2.0, 0.0])
+    ratio = DensityRatio(*bandwidths).fit(nominal, unlabelled, rng)
+    z = [Fraction(far), Fraction(-far) / 3]
+
+    def exponents(density: KernelDensity) -> list[Fraction]:
+        u, b = [Fraction(x) for x in density.units], Fraction(density.bandwidth)
+        return [
+            -sum(((c - Fraction(x)) / v) ** 2 for c, x, v in zip(z, row, u, strict=True)) / (2 * b * b)
+            for row in density.points.tolist()
+        ]
+
+    above, below = exponents(ratio.unlabelled), exponents(ratio.nominal)
+    rests = [np.log(np.mean([np.exp(float(e - max(all_of))) for e in all_of])) for all_of in (above, below)]
+    right = float(max(above) - max(below)) + rests[0] - rests[1] - 2 * np.log(bandwidths[1] / bandwidths[0])
+    assert ratio(np.array([[far, -far / 3]]))[0] == pytest.approx(right, rel=1e-9)

@@ -281,3 +281,10 @@ def test_moments_of_two_classes_are_matched_by_the_names_of_their_columns(node, 
     # A solver knows a direction to the root of its accuracy; another order of columns is another world.
     np.testing.assert_allclose(found.region.normal, right.region.normal, atol=1e-5 * np.abs(right.region.normal).max())
     assert found.guarantee.bound == pytest.approx(right.guarantee.bound, rel=1e-7)
+
+
+def test_names_of_which_some_are_numbers_are_refused_with_what_would_do():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(10, 3)), columns=["a", 1, "c"])
+    with pytest.raises(TypeError, match=r"string names.*give columns that all have words for names"):
+        estimators.OneClassSVM().fit(frame)
+    assert estimators.OneClassSVM().fit(frame.rename(columns=str)).n_features_in_ == 3
