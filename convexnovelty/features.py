@@ -166,7 +166,7 @@ class LinearFeatures(FeatureMap):
     """
 
     def __init__(self, X: Any) -> None:
-        self.points = squarable(points(X, "X"), "X")
+        self.points = np.array(squarable(points(X, "X"), "X"))  # what the caller does with theirs changes nothing
         self.names = names_of(X)
         self.kernel = Linear()
         self.training = Coordinates(self.points, self.kernel.diagonal(self.points))
@@ -228,9 +228,9 @@ class KernelFeatures(FeatureMap):
         self.tolerance = positive(tolerance, "tolerance")
         self.rank = None if rank is None else integer(rank, "rank", 1)
         if isinstance(kernel, Precomputed):
-            self.points = symmetric(points(X, "X"), "X")
+            self.points = np.array(symmetric(points(X, "X"), "X"))
         else:
-            self.points = squarable(points(X, "X"), "X")
+            self.points = np.array(squarable(points(X, "X"), "X"))  # what the caller does with theirs changes nothing
         self.kernel = kernel.fitted(self.points)
         self._norms = np.diag(self.points).copy() if self._precomputed else self.kernel.diagonal(self.points)
         if not np.isfinite(self._norms).all():

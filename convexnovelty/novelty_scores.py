@@ -81,6 +81,11 @@ class KernelDensity:
     units: Array = field(repr=False)
     library: Library = "own"
 
+    def __post_init__(self) -> None:
+        # What the caller does with their points changes no density.
+        object.__setattr__(self, "points", np.array(self.points))
+        object.__setattr__(self, "units", np.array(self.units))
+
     def log_density(self, Z: Any) -> Array:
         """ln h(z) of shape (m,), finite however far z lies from the sample."""
         rows, sample = _rows(Z, self.points.shape[1]) / self.units, self.points / self.units
@@ -172,8 +177,8 @@ class DensityRatio(NoveltyScore):
             _grid(b, *s.shape) for b, s in zip((self.nominal_bandwidth, self.unlabelled_bandwidth), scaled, strict=True)
         ]
         chosen = _cross_validated(scaled, grids, self.folds, self.limit, random)
-        samples = (np.array(nominal), np.array(unlabelled))  # what the caller does with theirs changes no density
-        densities = [KernelDensity(s, b, units, self.library) for s, b in zip(samples, chosen[:2], strict=True)]
+        samples = zip((nominal, unlabelled), chosen[:2], strict=True)
+        densities = [KernelDensity(s, b, units, self.library) for s, b in samples]
         return _Ratio(densities[0], densities[1], chosen[2])
 
 

@@ -129,7 +129,7 @@ def cutting_planes(
 
 def _below(lower: float, upper: float, size: float) -> float:
     """The lower bound, cut off at the upper one where it exceeds it by no more than the solver's accuracy."""
-    if lower - upper > CROSSED * max(abs(upper), ZERO * size):
+    if lower - upper > max(CROSSED * abs(upper), ZERO * size):
         raise SolverError(
             f"cutting planes: the master's value {lower:.10g} lies above {upper:.10g}, that of a feasible point; give the "
             f"program in units in which its objective is of the size of one",

@@ -148,6 +148,11 @@ def takes_sparse(kernel: Any) -> bool:
     return kernel is None or (isinstance(kernel, Kernel) and kernel.takes_sparse)
 
 
+def is_pairwise(kernel: Any) -> bool:
+    """Whether points come as a Gram matrix, of which scikit-learn's splitters take rows and columns alike."""
+    return isinstance(kernel, Precomputed)
+
+
 def feature_map(X: Array, kernel: Kernel, rank: int | None) -> FeatureMap:
     """Coordinates in which the kernel is linear; for the linear kernel those of the data."""
     return LinearFeatures(X) if isinstance(kernel, Linear) and rank is None else KernelFeatures(X, kernel, rank=rank)
@@ -245,6 +250,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse()
+        tags.input_tags.pairwise = is_pairwise(getattr(self, "kernel", None))
         return tags
 
     @whole

@@ -17,6 +17,7 @@ from convexnovelty.estimators.base import (
     check_parameters,
     checked_weights,
     feature_map,
+    is_pairwise,
     knows_no_points,
     named_kernel,
     ridge_ball,
@@ -109,6 +110,7 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = bool(self._sparse_form())
+        tags.input_tags.pairwise = is_pairwise(self.kernel)
         return tags
 
     @whole

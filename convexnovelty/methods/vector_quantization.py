@@ -75,7 +75,7 @@ def vector_quantization(
 
 def _sample(points: Any, radius: Any, metric: Metric) -> tuple[Array, float, sp.csr_array, Metric]:
     """Points, radius, the kernel 8.39 as a sparse matrix of zeros and ones, and the metric with what it estimates."""
-    sample = validation.squarable(validation.points(points, "points"), "points")
+    sample = np.array(validation.squarable(validation.points(points, "points"), "points"))
     reach = nonnegative(radius, "radius")
     # Points on the sphere belong to the ball: rounding of their differences must not throw them out.
     metric = fitted(metric, sample)

@@ -51,7 +51,8 @@ def _description(uncertainty: UncertaintySet, dimension: int) -> tuple[Any, int]
 
     def matrix(v: Any) -> Any:
         # The covariance is symmetric because it is made so: a constraint S >> 0 alone would leave its skew part free.
-        return cp.reshape(svec_map(dimension) @ v, (dimension, dimension), order="F")
+        made = cp.reshape(svec_map(dimension) @ v, (dimension, dimension), order="F")
+        return cp.atoms.affine.wraps.symmetric_wrap(made)
 
     if isinstance(uncertainty, CovarianceSet):
 

@@ -39,7 +39,8 @@ class _Translation(Operator):
             raise InputError(f"shift: {shift!r} was found; give a pair of a mean and a covariance")
         given = shift if len(blocks) == 2 else (shift,)
         self.shift = [
-            vector(x, "shift") if kind == "v" else symmetric(x, "shift") for kind, x in zip(blocks, given, strict=True)
+            np.array(vector(x, "shift") if kind == "v" else symmetric(x, "shift"))
+            for kind, x in zip(blocks, given, strict=True)
         ]
         self._inherit()
         self.rotation_invariant = False

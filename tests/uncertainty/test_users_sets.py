@@ -423,3 +423,19 @@ def test_the_gauge_of_means_beside_a_given_covariance(share, covariance):
     summed = (recipe + BesideCovariance(0.1, share)).centred(MOMENTS)
     assert sets.gauge(summed, (member, covariance)) == pytest.approx(truth / 0.4, rel=1e-5)
     assert sets.gauge(recipe.centred(MOMENTS), (MOMENTS.mean, covariance)) == 0.0
+
+
+class Disordered(sets.CovarianceSet):
+    """Covariances of at least so much entropy: an atom that asks CVXPY whether its matrix is symmetric."""
+
+    def membership(self, S):
+        return [cp.von_neumann_entr(S) >= 0.5 - self.radius, cp.trace(S) <= 1.2 * np.trace(self.center)]
+
+
+def test_the_matrix_of_a_membership_is_known_to_be_symmetric():
+    moments, a = cn.Moments([3.0, 2.0, 1.0], np.diag([1.0, 0.5, 0.3])), np.ones(3)
+    S = cp.Variable((3, 3), symmetric=True)
+    held = [S >> 0, cp.von_neumann_entr(S) >= 0.4, cp.trace(S) <= 1.2 * 1.8]
+    right = cp.Problem(cp.Maximize(a @ S @ a), held).solve(solver="CLARABEL")
+    found = sets.evaluate_deviation(Disordered(0.1).centred(moments), a)
+    assert found == pytest.approx(np.sqrt(right), rel=1e-6)
