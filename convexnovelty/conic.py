@@ -330,7 +330,7 @@ def interior_scales(
     Rows are scaled until the slack of the point is of size one in every cone, columns until a step of one moves some
     slack by about as much, which is as far as the feasible set reaches along that coordinate. Slacks below ``floor``
     are zero up to rounding, and are left alone; so are coordinates that the cones hold with less than the share ``tilt``
-    of what the equations do, where cones are known that well.
+    of what the equations do, where cones are known that well, and with what rounding leaves everywhere.
     """
     rows = np.ones(slack.size)
     for block in cones.blocks():
@@ -348,8 +348,8 @@ def interior_scales(
     moved = sp.csc_array(sp.diags_array(rows[cones.zero :]) @ A[cones.zero :])
     reach = np.sqrt(np.asarray(moved.multiply(moved).sum(axis=0)).ravel())
     stated = abs(sp.csr_array(A[: cones.zero]))
-    if tilt and cones.zero:
-        reach = np.where(reach > tilt * np.asarray(stated.max(axis=0).todense()).ravel(), reach, 0.0)
+    if cones.zero:
+        reach = np.where(reach > max(tilt, NOISE) * np.asarray(stated.max(axis=0).todense()).ravel(), reach, 0.0)
     columns = np.where(reach > 0, 1.0 / _or_one(reach, 0.0), 0.0)
     if cones.zero:
         columns = _through_equations(stated, columns)

@@ -231,8 +231,10 @@ def _round(seen: Array) -> Array | None:
     if not seen.size:
         return None
     reach = np.linalg.norm(seen, axis=0)
+    # A column that equations alone hold is of no size, which rounding is not to be taken for.
+    reach = np.where(reach > NOTHING * reach.max(), reach, 0.0)
     scale = np.where(reach > 0, reach, 1.0)
-    _, sizes, axes = np.linalg.svd(seen / scale, full_matrices=True)
+    _, sizes, axes = np.linalg.svd(np.where(reach > 0, seen, 0.0) / scale, full_matrices=True)
     sizes = np.concatenate([sizes, np.zeros(reach.size - sizes.size)])
     told = sizes > FLAT * float(sizes[0])
     if not told.any() or float(sizes[told].min()) > THIN * float(sizes[0]):

@@ -113,8 +113,8 @@ def _margin(features: FeatureMap) -> Solve:
 
 def _infeasible(k: int) -> InfeasibleError:
     return InfeasibleError(
-        f"outliers: {k} was found, and the convex hull holds the origin whichever {k} points are left out; leave out "
-        "more, use a Gaussian kernel, or use cn.one_class_svm, whose offset is free",
+        f"outliers: {k} was found, and the convex hull holds the origin, or comes within {SEPARABLE:.0e} of the size of its "
+        f"points to it, whichever {k} points are left out; leave out more, use a Gaussian kernel, or use cn.one_class_svm, whose offset is free",
         limit=None,
     )
 

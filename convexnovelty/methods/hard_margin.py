@@ -111,9 +111,9 @@ def _at_point(features: FeatureMap, normal: Array, offset: float, y: Array) -> R
 def _inseparable(features: FeatureMap, labels: Any) -> InfeasibleError:
     what = "sample" if labels is None else "sample, reflected by its labels,"
     return InfeasibleError(
-        f"features: the convex hull of the {what} holds the origin, to within {SEPARABLE:.0e} of the size of its "
-        "points, so that no hyperplane separates them (proposition 8.1); use a Gaussian kernel, or cn.one_class_svm or "
-        "cn.negative_data, which admit outliers",
+        f"features: the convex hull of the {what} holds the origin, or comes within {SEPARABLE:.0e} of the size of its "
+        "points to it, so that no hyperplane separates them by more than that (proposition 8.1); bring columns to comparable "
+        "sizes, use a Gaussian kernel, or cn.one_class_svm or cn.negative_data, which admit outliers",
         limit=None,
     )
 
