@@ -295,7 +295,7 @@ def _program(
         composed=read,  # the chance constraint holds at every feasible point
         tunables={"confidence": alpha, **robust.tunables()},
         admissible=admissible,
-        diagnose=lambda: _refused(tail, alpha.value, limit()),
+        diagnose=suspect,
         suspect=suspect,
     )
 

@@ -19,6 +19,7 @@ __all__ = ["LoewnerInterval"]
 # Shares of the largest eigenvalue of what lies between the ends: below the first a solver hardly sees an eigenvalue, and
 # below the second, which is less than its tolerance, none at all.
 THIN, LEVEL = 1e-7, 1e-10
+COMPARABLE = 1e4  # ratio of the columns' deviations up to which the matrix is taken apart as it stands
 
 
 class LoewnerInterval(CovarianceSet):
@@ -91,6 +92,10 @@ class LoewnerInterval(CovarianceSet):
             return [S == F.T @ X @ F, (1.0 + self.radius) * np.eye(F.shape[0]) - X >> 0, *below]
         low = np.zeros_like(self.upper) if self.lower is None else self.lower
         values, vectors, size = own_axes(self.upper - low)
+        if (
+            size.max() < COMPARABLE * size.min()
+        ):  # rounding is of the size of the largest entry, and columns may be nearly one
+            (values, vectors), size = np.linalg.eigh(self.upper - low), np.ones_like(size)
         used = values > LEVEL * max(float(values[-1]), 0.0)
         if not used.all() or values[0] < THIN * values[-1]:
             # The ends agree along some directions, or nearly so: in coordinates of their distance none is thin.

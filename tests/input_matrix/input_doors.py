@@ -124,7 +124,8 @@ def other_way(made: Any) -> tuple[float, float] | None:
     if recipe is None:
         return None
     method = derivation.method(recipe.method)
-    arguments = {key: int(value) if key == "outliers" else value for key, value in recipe.arguments.items()}
+    known = {**recipe.arguments, **recipe.derived}
+    arguments = {key: int(value) if key == "outliers" else value for key, value in known.items()}
     order = {"closed form": 0, "algorithm": 1, "other library": 2, "formulation": 3}
     found = []
     for step in method.steps:
