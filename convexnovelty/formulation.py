@@ -113,7 +113,7 @@ class Formulation:
         alone, counted or computed there. None says nothing of such a point.
     tunables : numbers that :meth:`set` changes without compiling again, by the name that users type.
     admissible : called before each solve; raises InfeasibleError where theory already decides.
-    diagnose : called when a solver says infeasible; returns the error to raise, with the reason in it.
+    diagnose : called when a solver says infeasible; returns the error to raise, with the reason in it, or None.
     suspect : called when a solver failed; returns the error to raise if there is no solution, else None.
     search : called before the solve that counts, with a function that solves the compiled problem as its parameters
         stand and returns its value; it moves a parameter to where the answer is, for example by bisection.
@@ -133,7 +133,7 @@ class Formulation:
         composed: Callable[[Values], Reading] | None = None,
         tunables: Mapping[str, Any] | None = None,
         admissible: Callable[[], None] | None = None,
-        diagnose: Callable[[], SolveError] | None = None,
+        diagnose: Callable[[], SolveError | None] | None = None,
         suspect: Callable[[], SolveError | None] | None = None,
         search: Callable[[Callable[[], float]], None] | None = None,
         recipe: Recipe | None = None,

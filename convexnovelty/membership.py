@@ -515,6 +515,15 @@ class Membership:
         free = scipy.linalg.null_space(stated.toarray(), rcond=FLAT)
         return bool(np.linalg.norm(free[self._arrays.columns]) <= FLAT)
 
+    @cached_property
+    def _flat(self) -> NDArray[np.bool_]:
+        """The coordinates in which all members agree, by equations."""
+        stated = self._program.A[: self._program.cones.zero]
+        if not stated.shape[0] or stated.shape[1] > SMALL:
+            return np.zeros(self.size, dtype=bool)
+        free = scipy.linalg.null_space(stated.toarray(), rcond=FLAT)
+        return np.asarray(np.linalg.norm(self._frame @ free[self.columns], axis=1) <= FLAT * self.widths)
+
     @property
     def widths(self) -> Array:
         """The size of each coordinate over the set, as the scaling found it."""
@@ -607,9 +616,14 @@ class Membership:
         # In its own coordinates the set lies around the origin.
         x = cp.Variable(program.c.size, name=SHARED, value=np.zeros(program.c.size))
         slack = share * program.b - program.A @ x
-        # What a solver leaves of a centre at zero would pass for the size of a coordinate in what it becomes a part of.
-        centre = np.where(np.abs(self.centre) <= BESIDE * self.widths, 0.0, self.centre)
-        v = share * centre + self._frame @ x[self.columns]
+        # What a solver leaves of a centre would pass for the size of a coordinate in what it becomes a part of, where that is
+        # zero, or the same in both parts of a hull.
+        centre, known = self.centre, np.zeros(self.size) if self._known is None else self._known
+        for exact, left in ((known, np.where(self._flat, TOLERATED, ROUNDING)), (0.0, BESIDE)):
+            centre = np.where(np.abs(centre - exact) <= left * np.maximum(self.widths, np.abs(exact)), exact, centre)
+        moving = sp.csr_array(sp.diags_array(np.where(self._flat, 0.0, 1.0)) @ self._frame)
+        moving.eliminate_zeros()
+        v = share * centre + moving @ x[self.columns]
         return v, program.cones.constraints(slack)
 
     def maximise(
