@@ -63,6 +63,7 @@ RESCALE = 100.0  # how much scales must differ to be worth a second look
 BOOST = 10.0  # how far from its axis the point in a second-order cone must be to be worth one
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
 SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin that a solver's point may be moved
+SNAPPED = 1e-7  # the same of what a middle may lie off the known centre, to be put there where sets are combined
 BESIDE = 1e-10  # share of a set's width up to which a coordinate of a point inside passes for zero
 EXACT = 1e-12  # violation of what is called a member without a solver's word
 SEEN = 1e-7  # share of a slack's largest eigenvalue below which a smallest one that is left says nothing
@@ -619,7 +620,7 @@ class Membership:
         # What a solver leaves of a centre would pass for the size of a coordinate in what it becomes a part of, where that is
         # zero, or the same in both parts of a hull.
         centre, known = self.centre, np.zeros(self.size) if self._known is None else self._known
-        for exact, left in ((known, np.where(self._flat, TOLERATED, ROUNDING)), (0.0, BESIDE)):
+        for exact, left in ((known, np.where(self._flat, TOLERATED, SNAPPED)), (0.0, BESIDE)):
             centre = np.where(np.abs(centre - exact) <= left * np.maximum(self.widths, np.abs(exact)), exact, centre)
         moving = sp.csr_array(sp.diags_array(np.where(self._flat, 0.0, 1.0)) @ self._frame)
         moving.eliminate_zeros()

@@ -12,10 +12,13 @@ import pytest
 import convexnovelty as cn
 from convexnovelty.checking.contract import check_set
 from convexnovelty.uncertainty import (
+    Box,
     BuresBall,
     CovarianceSet,
     DiagonalBall,
+    Exact,
     ExactCovariance,
+    ExactMean,
     FactorModel,
     FrobeniusBall,
     GelbrichBall,
@@ -30,6 +33,7 @@ from convexnovelty.uncertainty import (
     WishartBall,
     adversary,
     evaluate_deviation,
+    evaluate_loss,
 )
 from convexnovelty.uncertainty.norm_ball import NormBall
 
@@ -160,3 +164,21 @@ def test_equations_that_leave_one_covariance_of_rank_one(recipe, tilt):
     assert adversary(around, a).value == pytest.approx(abs(a @ v), rel=1e-6)
     objective = cn.single_class_mpm(moments, 0.8, recipe).solve().objective
     assert objective == pytest.approx(1 / (5 - 2), rel=1e-6)  # a'm - 2 |a'v| = 1 along v, where kappa is 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hulls_of_flat_parts_round_means_that_are_not_zero(seed):
+    """Parts agree in the coordinates that neither moves along; what a solver leaves between them is no extent."""
+    rng = np.random.default_rng(seed)
+    m, B = rng.normal(size=3).round(1), rng.normal(size=(3, 3)).round(1)
+    moments, w = cn.Moments(m, B @ B.T + 0.2 * np.eye(3)), np.ones(3)
+    first = MeanWithin(Box([0.5, 0, 0])) * ExactCovariance()
+    second = MeanWithin(Box([0, 0.5, 0])) * ExactCovariance()
+    nominal = m @ w + 2 * math.sqrt(w @ moments.covariance @ w)
+    assert evaluate_loss((first | (first + second)).centred(moments), w, 2.0) == pytest.approx(nominal + 1, rel=1e-6)
+    wide = ExactMean() * FrobeniusBall(0.3)
+    inner, outer = (first | wide).centred(moments), (Exact() | (first | wide)).centred(moments)
+    assert evaluate_loss(outer, w, 2.0) == pytest.approx(evaluate_loss(inner, w, 2.0), rel=1e-6)
+    points = (Box([0.5, 0, 0]) | (Box([0.5, 0, 0]) + Box([0, 0.3, 0]))).centred(m)
+    v = np.array([0.3, -1.3, 0.4])
+    assert adversary(points, v).value == pytest.approx(v @ m + 0.15 + 0.39, rel=1e-6)
