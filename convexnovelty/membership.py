@@ -63,7 +63,9 @@ RESCALE = 100.0  # how much scales must differ to be worth a second look
 BOOST = 10.0  # how far from its axis the point in a second-order cone must be to be worth one
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
 SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin that a solver's point may be moved
-SNAPPED = 1e-7  # the same of what a middle may lie off the known centre, to be put there where sets are combined
+SNAPPED = (
+    1e-7  # share of a set's width by which its middle may be off the known centre, to be put there in combinations
+)
 BESIDE = 1e-10  # share of a set's width up to which a coordinate of a point inside passes for zero
 EXACT = 1e-12  # violation of what is called a member without a solver's word
 SEEN = 1e-7  # share of a slack's largest eigenvalue below which a smallest one that is left says nothing
@@ -77,6 +79,7 @@ REACH, NARROW = (
 )  # by which the extent of a set may change where its flat cones are reduced: solvers see it dimly
 FLAT = 1e-9  # extent of a set along a direction, as a share of its largest, that is none
 SMALL = 400  # unknowns up to which a basis of what equations leave free is formed
+LEFT_OUT = ("symmetric", "PSD", "NSD", "diag", "sparsity", "complex", "hermitian", "imag")  # attributes of variables
 SHARED = "multiple of a member in round coordinates"  # the name of variables whose size is one already
 DONE = ("Solved", "AlmostSolved")
 LADDER = (1e-11, 1e-9, 1e-8, 1e-6)  # tolerances of the maximisation, tightest first
@@ -171,7 +174,9 @@ class Arrays:
         program = replace(program, c=np.zeros_like(program.c))
         sizes, shown = np.zeros(program.c.size), np.full(program.c.size, np.nan)
         for variable in problem.variables():
-            if variable.id in (starts := data["param_prob"].var_id_to_col):
+            # Of a symmetric matrix, say, fewer columns come out than it has entries.
+            whole = not any(variable.attributes.get(kind) for kind in LEFT_OUT)
+            if whole and variable.id in (starts := data["param_prob"].var_id_to_col):
                 own = slice(starts[variable.id], starts[variable.id] + variable.size)
                 sizes[own] = float(variable.name() == SHARED)
                 if variable.value is not None:

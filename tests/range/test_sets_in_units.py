@@ -5,6 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
+from set_laws import Transport
 
 import convexnovelty as cn
 from convexnovelty.conic import ConicProgram
@@ -22,7 +23,6 @@ from convexnovelty.uncertainty import (
     MeanMetricEllipsoid,
     MeanSet,
     MomentHull,
-    MomentSet,
     WishartBall,
     evaluate_deviation,
     evaluate_loss,
@@ -102,16 +102,6 @@ def test_a_gauge_is_the_norm_of_the_displacement_in_every_unit(unit):
     assert gauge(ball.centred(moments), moved) == pytest.approx(size, rel=1e-6)
     assert gauge(ball.image(np.eye(3)).centred(moments), moved) == pytest.approx(size, rel=1e-6)
     assert gauge((ball & DiagonalBall(radius=2 * size)).centred(moments), moved) == pytest.approx(1.0, rel=1e-6)
-
-
-class Transport(MomentSet):
-    """The GelbrichBall by its membership: squares of the mean beside variances, and a coupling that no equation gives."""
-
-    def membership(self, m, S):
-        C = self.center_covariance
-        Y = cp.Variable(C.shape)
-        moved = cp.sum_squares(m - self.center_mean) + cp.trace(S) + np.trace(C) - 2 * cp.trace(Y)
-        return [cp.bmat([[S, Y], [Y.T, C]]) >> 0, moved <= self.radius**2]
 
 
 COMBINED = {

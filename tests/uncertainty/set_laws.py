@@ -16,6 +16,16 @@ from convexnovelty.moments import Moments
 KAPPA = 1.7
 
 
+class Transport(sets.MomentSet):
+    """The GelbrichBall by its membership: squares of the mean beside variances, and a coupling that no equation gives."""
+
+    def membership(self, m, S):
+        C = self.center_covariance
+        Y = cp.Variable(C.shape)
+        moved = cp.sum_squares(m - self.center_mean) + cp.trace(S) + np.trace(C) - 2 * cp.trace(Y)
+        return [cp.bmat([[S, Y], [Y.T, C]]) >> 0, moved <= self.radius**2]
+
+
 def moments(
     dimension: int, *, rank: int | None = None, unit: float = 1.0, seed: int = 1, spread: float = 1.0
 ) -> Moments:

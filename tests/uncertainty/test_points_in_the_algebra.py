@@ -8,6 +8,7 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+from set_laws import Transport
 
 import convexnovelty as cn
 from convexnovelty.checking.contract import check_set
@@ -26,7 +27,6 @@ from convexnovelty.uncertainty import (
     MeanMetricEllipsoid,
     MeanSet,
     MeanWithin,
-    MomentSet,
     NuclearBall,
     PointSet,
     SpectralBall,
@@ -40,16 +40,6 @@ from convexnovelty.uncertainty.norm_ball import NormBall
 ROOT = np.random.default_rng(3).standard_normal((5, 3)) / math.sqrt(3)
 MOMENTS = cn.Moments([2.0, 3.0, 1.0], ROOT.T @ ROOT)
 CONFIDENCE = 0.4
-
-
-class Transport(MomentSet):
-    """The GelbrichBall by its membership, with a variable of its own."""
-
-    def membership(self, m, S):
-        C = self.center_covariance
-        Y = cp.Variable(C.shape)
-        spent = cp.sum_squares(m - self.center_mean) + cp.trace(S) + np.trace(C) - 2 * cp.trace(Y)
-        return [cp.bmat([[S, Y], [Y.T, C]]) >> 0, spent <= self.radius**2]
 
 
 MADE = {

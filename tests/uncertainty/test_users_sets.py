@@ -439,3 +439,19 @@ def test_the_matrix_of_a_membership_is_known_to_be_symmetric():
     right = cp.Problem(cp.Maximize(a @ S @ a), held).solve(solver="CLARABEL")
     found = sets.evaluate_deviation(Disordered(0.1).centred(moments), a)
     assert found == pytest.approx(np.sqrt(right), rel=1e-6)
+
+
+class Shown(sets.CovarianceSet):
+    """The FrobeniusBall by a symmetric matrix of its own, whose value says where the middle is."""
+
+    def membership(self, S):
+        X = cp.Variable(S.shape, symmetric=True, value=np.zeros(S.shape))
+        return [S == self.center + X, cp.norm(X, "fro") <= self.radius]
+
+
+@pytest.mark.parametrize("unit", [1e-5, 1.0])
+def test_values_of_variables_that_are_fewer_than_their_entries_are_left_alone(unit):
+    moments, a = cn.Moments([3.0, 2.0, 1.0], unit**2 * np.diag([1.0, 0.5, 0.3])), np.ones(3)
+    right = unit * np.sqrt(1.8 + 3 * 0.1)
+    for recipe in (Shown(0.1 * unit**2), Shown(0.1 * unit**2) | Shown(0.05 * unit**2)):
+        assert sets.evaluate_deviation(recipe.centred(moments), a) == pytest.approx(right, rel=1e-6)
