@@ -9,18 +9,16 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
+from convexnovelty.canonical import Canonical
 from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import InputError, is_panic
-from convexnovelty.in_scale import InScale
 from convexnovelty.solution import Attempt
-from convexnovelty.validation import Array
 
 __all__ = ["DOUBTFUL", "KNOWN", "RESCALED", "Attempts", "Rung", "cone_class"]
 
@@ -37,8 +35,7 @@ SHARE = "its residuals may change the value by a share of {:.0e}"
 TOLERANCES = 3  # with which Clarabel tries the program as it was posed
 # The option under which an attempt is recorded that hands the solver the program in another scale.
 RESCALED = "rescaled"
-# Solvers that are given equations and inequalities apart, and show the multipliers of both in the order of the compiled rows.
-SPLIT = ("ECOS", "OSQP", "HIGHS")
+UNSHOWN = "its interface shows no multipliers: that its point is optimal is the solver's word"
 
 Rung = tuple[str, Mapping[str, Any]]  # a solver and its options
 
@@ -112,15 +109,14 @@ class Attempts:
         if not COARSE < share < np.inf:
             return point
         if solver != solvers.DEFAULT_SOLVER or options.get(RESCALED):
-            attempts.append(replace(attempts.pop(), remark=SHARE.format(share)))
             return point
-        noted = replace(attempts.pop(), remark=SHARE.format(share))
+        noted = attempts.pop()
         tight = {name: min(SHARP, float(options.get(name, SHARP))) for name in solvers.GAPS}
         for more in ({}, {RESCALED: True}):
             found = self._attempt(solver, {**options, **tight, **more}, attempts, timing)
             if found is None:
                 continue
-            said = replace(attempts.pop(), remark=SHARE.format(self._share) if self._share > COARSE else "")
+            said = attempts.pop()
             if self._share < share:
                 said, noted = noted, said
                 best, answer, share, error = found, self._answer, self._share, self._error
@@ -151,7 +147,8 @@ class Attempts:
             self._compiled = data.get("param_prob", data)
             self.compilations += 1
         started = time.perf_counter()
-        in_scale = _in_scale(data, solver)
+        canonical = Canonical.of(data, solver)
+        in_scale = None if canonical is None else canonical.in_scale
         try:
             if options.get(RESCALED) and in_scale is not None:
                 raw = in_scale.solve(given)
@@ -175,16 +172,18 @@ class Attempts:
         finally:
             timing["solve"] = time.perf_counter() - started
         if status != cp.OPTIMAL:
-            doubt = _doubt(status, raw, in_scale)
+            doubt = _doubt(status, raw, canonical)
             attempts.append(
                 Attempt(solver, options, status, f"the solver ended with status {status}{doubt}", bool(doubt))
             )
             return None
         # Where an interface hides its canonical point, what the model itself shows is measured instead.
-        point = None if in_scale is None else _point(raw, in_scale.program)
+        point = None if canonical is None else canonical.point(raw, chain.solver, inverse[-1])
         self._answer, self._share, self._error = (raw, chain, inverse), 0.0, 0.0
+        remark = ""
         if in_scale is None or point is None:
             residuals, worst, where = Residuals.of_model(self.problem), 0.0, ""
+            remark = "" if self.problem.is_mixed_integer() else UNSHOWN
         else:
             residuals = in_scale.program.residuals(*point)
             worst, where = in_scale.residuals(*point).worst, " in the program's own scale"
@@ -197,7 +196,9 @@ class Attempts:
                 Attempt(solver, options, status, f"the worst optimality residual of its point is {worst:.1e}{where}")
             )
             return None
-        attempts.append(Attempt(solver, options, status))
+        if self._share > COARSE:
+            remark = SHARE.format(self._share)
+        attempts.append(Attempt(solver, options, status, remark))
         return residuals
 
 
@@ -210,44 +211,16 @@ def _with_rescaled(rungs: Sequence[Rung]) -> Sequence[Rung]:
     return [*rungs[:last], (solver, {**options, RESCALED: True}), *rungs[last:]]
 
 
-def _in_scale(data: Mapping[str, Any], solver: str) -> InScale | None:
-    """The compiled program beside its equilibrated form, where the interface shows a conic program."""
-    if solver in SPLIT:
-        program = ConicProgram.from_split(data)
-        return None if program is None else InScale(program)
-    if not {"dims", "A", "b", "c"} <= data.keys() or "F" in data or "G" in data:
-        return None
-    return InScale(ConicProgram.from_data(data, solver))
-
-
-def _point(raw: Any, program: ConicProgram) -> tuple[Array, Array] | None:
-    """The canonical point and multiplier of a solver's answer, or None where its interface hides them."""
-    found: tuple[Any, Any] | None = None
-    if isinstance(raw, dict) and {"x", "y", "z"} <= raw.keys():  # ECOS
-        found = raw["x"], np.concatenate([np.ravel(part) for part in (raw["y"], raw["z"]) if part is not None])
-    elif isinstance(raw, dict) and {"x", "y"} <= raw.keys():
-        found = raw["x"], program.from_solver_order(np.asarray(raw["y"]), "SCS")
-    elif isinstance(raw, dict) and hasattr(
-        raw.get("solution"), "row_dual"
-    ):  # HiGHS, whose multipliers rise with the rows
-        found = raw["solution"].col_value, -np.asarray(raw["solution"].row_dual)
-    elif hasattr(raw, "x") and (multiplier := getattr(raw, "z", getattr(raw, "y", None))) is not None:
-        found = raw.x, multiplier
-    if found is None:
-        return None
-    x, z = (np.asarray(part, dtype=float) for part in found)
-    return (x, z) if x.shape == program.c.shape and z.shape == program.b.shape else None
-
-
-def _doubt(status: str, raw: Any, in_scale: InScale | None) -> str:
+def _doubt(status: str, raw: Any, canonical: Canonical | None) -> str:
     """What is wrong with a claim that a program has no optimum; nothing where it is proved, or none is made.
 
     A claim that a program is infeasible may be asked of theory. That it is unbounded has to be shown.
     """
-    if in_scale is None or not hasattr(raw, "z") or (point := _point(raw, in_scale.program)) is None:
+    ray = None if canonical is None else canonical.ray(raw)
+    if canonical is None or ray is None:
         return ", of which it shows no certificate" if status == cp.UNBOUNDED else ""
-    proved = {cp.INFEASIBLE: lambda: in_scale.proves_infeasible(point[1])}
-    proved[cp.UNBOUNDED] = lambda: in_scale.proves_unbounded(point[0])
+    proved = {cp.INFEASIBLE: lambda: canonical.in_scale.proves_infeasible(ray[1])}
+    proved[cp.UNBOUNDED] = lambda: canonical.in_scale.proves_unbounded(ray[0])
     return "" if status not in proved or proved[status]() else ", which its certificate does not prove"
 
 

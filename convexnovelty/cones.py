@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,6 +123,17 @@ class Cones:
     def size(self) -> int:
         """Number of rows."""
         return sum(block.rows.stop - block.rows.start for block in self.blocks())
+
+    @cached_property
+    def from_entries(self) -> sp.csr_array:
+        """The matrix that takes rows in which semidefinite matrices have all of their entries to the rows of these cones."""
+        maps = [
+            svec_map(block.parameter).T
+            if block.kind == "semidefinite"
+            else sp.eye_array(block.rows.stop - block.rows.start)
+            for block in self.blocks()
+        ]
+        return sp.csr_array(sp.block_diag(maps)) if maps else sp.csr_array((0, 0))
 
     def clarabel(self) -> list[Any]:
         """The cones as the solver Clarabel wants them."""

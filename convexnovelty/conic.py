@@ -131,16 +131,21 @@ class ConicProgram:
     def from_split(cls, data: Mapping[str, Any]) -> ConicProgram | None:
         """From the data of a solver that is given equations and inequalities apart, as quadratic solvers and ECOS are.
 
-        Quadratic solvers are given the equations with the other sign. None where its rows are not all that holds of a point
-        (bounds of variables, integers), or in an order of its own.
+        Quadratic solvers are given the equations with the other sign. Bounds of variables are no rows here. None where the
+        rows are in an order that is the solver's own.
         """
-        compiled, bounds = data["param_prob"], (data.get("lower_bounds"), data.get("upper_bounds"))
-        if any(bound is not None for bound in bounds) or data["dims"].exp or compiled.is_mixed_integer():
+        compiled = data["param_prob"]
+        if data["dims"].exp:
             return None
         *squares, c, offset, A, b = compiled.apply_parameters(quad_obj="P" in data)
         cones = Cones.from_dimensions(data["dims"])
         sign = np.ones(cones.size)
         sign[: cones.zero] = -1.0 if "F" in data else 1.0
+        folded = cones.from_entries
+        if A.shape[0] == folded.shape[1]:
+            A, b = folded @ sp.csr_array(A), folded @ np.ravel(b)
+        elif A.shape[0] != cones.size:
+            return None
         rows = sp.csr_array(sp.diags_array(-sign) @ A)
         level, cost = sign * np.asarray(b, dtype=float).ravel(), np.asarray(c, dtype=float).ravel()
         P = sp.csr_array(squares[0]) if squares else None

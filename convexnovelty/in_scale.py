@@ -58,12 +58,28 @@ class InScale:
 
     def value_share(self, x: Array, z: Array) -> float:
         """What the residuals of a point of the program may change of its value, as a share of it; infinite where it is zero."""
-        value, error = abs(self.program.objective(x) - self.program.offset), self.program.value_error(x, z)
+        value, error = abs(self.program.objective(x) - self.program.offset), self._charge(x, z)
         return error / value if value > 0 else float("inf") if error > 0 else 0.0
 
     def value_error(self, x: Array, z: Array) -> float:
         """What the residuals of a point of the program may change of its value, in the program's unit or in scale, whichever is more."""
-        return self.program.value_error(x, z) / min(1.0, self._made[1].objective)
+        return self._charge(x, z) / min(1.0, self._made[1].objective)
+
+    def _charge(self, x: Array, z: Array) -> float:
+        """What the residuals may change of the value, with inequalities that one of the two, slack and multiplier, is silent on.
+
+        A row that is broken by less than a solver's tolerance has no multiplier there, though at the optimum it has one; what
+        that may be is told by those of the other rows, where rows are of one size. Likewise the slack of a wrong multiplier.
+        """
+        scaled, scale = self._made
+        rows = slice(scaled.cones.zero, scaled.cones.zero + scaled.cones.nonnegative)
+        slack = (scaled.b - scaled.A @ (np.asarray(x) / scale.columns))[rows]
+        multiplier = (np.asarray(z) / scale.rows)[rows]
+        silent = sum(
+            float(np.sum(np.maximum(-one, 0.0)) * np.max(np.abs(other), initial=0.0))
+            for one, other in ((slack, multiplier), (multiplier, slack))
+        )
+        return self.program.value_error(x, z) + scale.objective * silent
 
     def proves_infeasible(self, z: Array) -> bool:
         """Whether z shows that no point is feasible: A'z = 0, z in K*, b'z < 0, up to rounding in scale."""

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from convexnovelty import attempts as judged
 from convexnovelty import direct, solvers
+from convexnovelty.attempts import DOUBTFUL
+from convexnovelty.canonical import Canonical
 from convexnovelty.cones import Cones, smat, svec, svec_map
 from convexnovelty.conic import Boost, ConicProgram, Residuals
 from convexnovelty.direct import attempts, minimum
@@ -268,41 +269,82 @@ def _cone():
     return cp.Problem(cp.Minimize(t + x[0]), [cp.norm(x - 1) <= t, cp.sum(x) == 0.5, x[1] >= 0.4])
 
 
-@pytest.mark.parametrize(
-    ("make", "solver"),
-    [
-        (_quadratic, "OSQP"),
-        (_quadratic, "HIGHS"),
-        (_linear, "HIGHS"),
-        (_linear, "ECOS"),
-        (_quadratic, "ECOS"),
-        (_cone, "ECOS"),
-    ],
-)
-def test_points_of_solvers_that_get_equations_apart_are_judged_as_any_other(make, solver):
+def _bounded():
+    x, u = cp.Variable(3, bounds=[[-1.0, -np.inf, 0.0], [np.inf, 0.25, 2.0]]), cp.Variable(2, nonneg=True)
+    held = [cp.sum(x) == 1, x[0] + x[1] >= 0.3 - u[0], x[2] <= u[1] + 0.6]
+    return cp.Problem(cp.Minimize(cp.sum_squares(x[:2] - 2) + cp.sum(u) + x[2]), held)
+
+
+def _box():
+    x, y = cp.Variable(3, nonneg=True), cp.Variable(2, bounds=[-1, 2.5])
+    held = [cp.sum(x) == 1, x[2] <= 0.4, y[0] + x[0] <= 1.2]
+    return cp.Problem(cp.Maximize(0.3 * x[0] - x[1] + cp.sum(y)), held)
+
+
+def _matrix():
+    X = cp.Variable((3, 3), PSD=True)
+    weights = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, -0.4], [0.1, -0.4, 1.5]])
+    held = [X[0, 1] == 0.3, cp.norm(X[2], 2) <= 3, X[2, 2] >= 1, X[0, 2] + X[1, 2] >= 0.2]
+    return cp.Problem(cp.Minimize(cp.trace(weights @ X)), held)
+
+
+SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS", "SCIPY", "ECOS", "MOREAU", "PIQP", "DAQP", "CVXOPT", "GLPK")
+FORMS = (_linear, _box, _quadratic, _bounded, _cone, _matrix)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("make", FORMS, ids=lambda form: form.__name__[1:])
+def test_points_of_every_solver_are_judged_alike(make, solver):
     """All six residuals vanish at their points and multipliers, and a point beside is found, with what it is off by."""
     if solver not in cp.installed_solvers():
         pytest.skip(f"{solver} is not installed")
     problem = make()
-    data, chain, _ = problem.get_problem_data(solver)
-    raw = chain.solve_via_data(problem, data, solver_opts=dict(solvers.ladder(solver)[0][1]))
-    in_scale = judged._in_scale(data, solver)
-    x, z = judged._point(raw, in_scale.program)
+    options = dict(solvers.ladder(solver)[0][1])
+    try:
+        data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
+    except cp.SolverError as error:
+        pytest.skip(f"{solver} does not take it: {error}")
+    canonical = Canonical.of(data, solver)
+    raw = chain.solve_via_data(problem, data, solver_opts=dict(options))
+    x, z = canonical.point(raw, chain.solver, inverse[-1])
     least = make().solve("CLARABEL") * (-1 if isinstance(problem.objective, cp.Maximize) else 1)
-    assert in_scale.program.objective(x) == pytest.approx(least, rel=1e-6)
-    assert in_scale.residuals(x, z).worst < 1e-6 and in_scale.value_share(x, z) < 1e-5
+    judged = canonical.in_scale
+    assert canonical.program.objective(x) == pytest.approx(least, rel=1e-6)
+    assert judged.residuals(x, z).worst < 1e-6 and judged.value_share(x, z) < DOUBTFUL
     for beside in ((x + 0.1, z), (x, z + 0.1), (x, -z)):
-        assert in_scale.residuals(*beside).worst > 1e-3
+        assert judged.residuals(*beside).worst > 1e-3
 
 
-def test_rows_that_are_not_all_of_a_program_are_not_taken_for_it():
-    bounded = cp.Variable(2, bounds=[-1.0, 2.0])
-    whole = cp.Variable(2, integer=True)
-    for problem in (
-        cp.Problem(cp.Minimize(cp.sum(bounded)), [bounded[0] + bounded[1] >= 1]),
-        cp.Problem(cp.Minimize(cp.sum(whole)), [whole >= 0.5]),
-    ):
-        assert ConicProgram.from_split(problem.get_problem_data("HIGHS")[0]) is None
+@pytest.mark.parametrize("solver", ["HIGHS", "PIQP", "DAQP", "MOREAU", "SCIPY"])
+def test_bounds_and_cones_over_variables_are_rows_as_any_other(solver):
+    """A point beyond a bound that a solver keeps apart from its rows is as infeasible as one that breaks a row."""
+    if solver not in cp.installed_solvers():
+        pytest.skip(f"{solver} is not installed")
+    problem = _box()
+    data, chain, inverse = problem.get_problem_data(solver, solver_opts={})
+    canonical = Canonical.of(data, solver)
+    assert canonical.program.b.size > canonical.given.b.size
+    x, z = canonical.point(chain.solve_via_data(problem, data, solver_opts={}), chain.solver, inverse[-1])
+    assert canonical.program.residuals(x, z).absolute["cone"] < 1e-6
+    assert canonical.program.residuals(x + 4.0, z).absolute["cone"] > 1.0
+
+
+def test_integers_and_rows_in_an_order_of_the_solvers_own_are_not_judged_by_rows():
+    whole, x = cp.Variable(2, integer=True), cp.Variable(2)
+    integers = cp.Problem(cp.Minimize(cp.sum(whole)), [whole >= 0.5])
+    assert Canonical.of(integers.get_problem_data("HIGHS")[0], "HIGHS") is None
+    if "ECOS" in cp.installed_solvers():
+        entropy = cp.Problem(cp.Minimize(cp.log_sum_exp(x)), [x[0] - x[1] == 1])
+        assert Canonical.of(entropy.get_problem_data("ECOS")[0], "ECOS") is None
+
+
+def test_a_bound_that_is_broken_within_a_tolerance_is_charged_though_its_multiplier_is_zero():
+    """min x1 + x2 over 1e-7 <= x: a solver that keeps bounds to 1e-6 may stop at 0, without a multiplier."""
+    program = ConicProgram(np.ones(2), -sp.csr_array(np.eye(2)), np.full(2, -1e-7), Cones(nonnegative=2))
+    judged = InScale(program)
+    assert judged.value_error(np.full(2, 1e-7), np.ones(2)) == pytest.approx(0, abs=1e-15)
+    # The true multipliers are one; the second says nothing of the row that it breaks.
+    assert judged.value_error(np.array([1e-7, 0.0]), np.array([1.0, 0.0])) >= 1e-7
 
 
 def test_residuals_of_a_model_without_a_canonical_point():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
+from fractions import Fraction
+from itertools import pairwise
 from types import SimpleNamespace
 
 import cvxpy as cp
@@ -206,3 +209,40 @@ def test_the_plan_has_the_rescaled_attempt_before_the_second_solver():
     solvers = [solver for solver, _ in plan]
     place = next(k for k, (_, options) in enumerate(plan) if options.get(RESCALED))
     assert place < next(k for k, solver in enumerate(solvers) if solver != "CLARABEL")
+
+
+def _least_on_the_line(points, variance, price):
+    """min v w^2 + C sum (1 - w x_i)_+ exactly: the best of its kinks and of the stationary point of each piece."""
+    x, v, C = [Fraction(float(point)) for point in np.ravel(points)], Fraction(variance), Fraction(price)
+
+    def value(w):
+        return v * w * w + C * sum(max(Fraction(0), 1 - a * w) for a in x)
+
+    kinks = sorted({Fraction(0), *(1 / a for a in x if a)})
+    between = [kinks[0] - 1, *((low + high) / 2 for low, high in pairwise(kinks)), kinks[-1] + 1]
+    pieces = [C * sum(a for a in x if 1 - a * w > 0) / (2 * v) for w in between]
+    return float(min(map(value, [*kinks, *pieces])))
+
+
+@pytest.mark.parametrize("solver", ["HIGHS", "DAQP", "PIQP", "OSQP", "ECOS", "MOREAU", "CVXOPT", "SCS"])
+def test_what_a_solver_calls_optimal_far_from_the_optimum_does_not_pass_in_silence(solver):
+    """Positives ten thousand deviations away, exact arithmetic for the truth: it is found, or an error or a remark says so."""
+    if solver not in cp.installed_solvers():
+        pytest.skip(f"{solver} is not installed")
+    rng, silent, solved = np.random.default_rng(59), [], 0
+    for _ in range(12):
+        points = rng.normal(size=(int(rng.integers(2, 12)), 1)) * 10.0 ** rng.uniform(2, 5)
+        variance, price = float(rng.uniform(0.5, 5)), float(10 ** rng.uniform(-2, 1))
+        truth = _least_on_the_line(points, variance, price)
+        program = cn.moment_classifier(points, cn.Moments(np.zeros(1), np.eye(1) * variance), price)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            try:
+                solution = program.solve(solver)
+            except ConvexNoveltyError:
+                continue
+        solved += 1
+        if abs(solution.objective - truth) > 1e-4 * truth and not solution.attempts[-1].remark:
+            silent.append((solution.objective, truth))
+    assert not silent
+    assert solver not in ("ECOS", "CVXOPT") or solved >= 5  # it is not by errors alone that it passes
