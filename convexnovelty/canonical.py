@@ -141,7 +141,7 @@ def _by_rows(raw: Any, given: ConicProgram) -> tuple[Array, Array] | None:
     """What a solver says itself that takes cones as one list of rows, where its answer is of that form."""
     if isinstance(raw, dict) and {"x", "y"} <= raw.keys() and "z" not in raw:
         x, z = raw["x"], given.from_solver_order(np.asarray(raw["y"]), "SCS")
-    elif hasattr(raw, "x") and np.shape(getattr(raw, "z", None)) == given.b.shape:
+    elif hasattr(raw, "x") and hasattr(raw, "z") and np.shape(raw.z) == given.b.shape:
         x, z = raw.x, raw.z
     else:
         return None
