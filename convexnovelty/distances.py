@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from convexnovelty.estimates import beyond_rounding
 from convexnovelty.sparse_rows import is_sparse, sparse_gamma, sparse_squared_distances, sparse_squared_norms
 from convexnovelty.validation import Array, points, squarable, vector
 
@@ -18,8 +19,6 @@ __all__ = [
     "squared_distances",
     "squared_norms",
 ]
-
-EPS = float(np.finfo(np.float64).eps)
 
 FALLBACK_GAMMA = 1.0  # what "scale" becomes for points that are all equal, where no width can be read off
 
@@ -106,10 +105,9 @@ def squared_norms(Z: Array) -> Array:
 
 
 def column_variances(X: Array) -> Array:
-    """Variances of the columns; a column whose spread is only the rounding of its entries has variance 0."""
+    """Variances of the columns; a column whose spread may be rounding of its entries has 0, and decides no width."""
     variances = np.asarray(np.var(X - X[0], axis=0))
-    variances[variances <= (4.0 * EPS * np.abs(X[0])) ** 2] = 0.0
-    return variances
+    return np.where(beyond_rounding(variances, X[0]), variances, 0.0)
 
 
 def mean_variance(X: Array) -> float:

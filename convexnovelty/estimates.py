@@ -14,7 +14,16 @@ from convexnovelty.covariances import EPS, leading
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, nonnegative, points, squarable, vector
 
-__all__ = ["FAR", "Estimate", "estimate", "exact_sum", "moved", "nonnegative_vector", "sums_of_absent"]
+__all__ = [
+    "FAR",
+    "Estimate",
+    "beyond_rounding",
+    "estimate",
+    "exact_sum",
+    "moved",
+    "nonnegative_vector",
+    "sums_of_absent",
+]
 
 # A column whose squared mean exceeds its variance so many times loses digits in the mean of products, and is shifted.
 FAR = 1e4
@@ -60,8 +69,10 @@ def estimate(
 ) -> tuple[Estimate, float]:
     """The moments of a sample in one of three representations, and the weight behind them.
 
-    See :meth:`convexnovelty.moments.Moments.estimate`.
+    See :meth:`convexnovelty.moments.Moments.estimate`. Points are the numbers that they are: only the coordinates of a
+    kernel, which are computed, have spreads that are nothing but rounding, and count as constant where they have.
     """
+    computed = bool(getattr(X, "own_axes", False))
     sparse = hasattr(X, "nnz") and hasattr(X, "toarray")
     if sparse and representation == "diagonal" and (found := _one_pass(X, weights, ddof)) is not None:
         return found
@@ -80,11 +91,14 @@ def estimate(
     loadings, specific = np.zeros((0, p)), np.zeros(p)
     Y: Any
     if sparse:
-        mean, variances, Y, rest = sparse_scatter(X, w)
-        remainder = np.where(rest == mean, 0.0, rest)  # what a column lacks that was shifted by its mean
+        mean, variances, Y, remainder = sparse_scatter(X, w)
+        rest = np.where(_far(mean, variances), remainder, mean)
     else:
         mean, Y, variances, remainder = dense_scatter(X, w, None if weights is None else np.sqrt(w))
         rest = np.zeros(p)
+        if computed:
+            constant = ~beyond_rounding(variances, mean)
+            Y[:, constant], variances[constant] = 0.0, 0.0
     if representation == "diagonal":
         return Estimate(mean, loadings, variances * (total / divisor), None, remainder), total
     if representation == "dense":
@@ -173,12 +187,15 @@ def sparse_product(Y: Any, weights: Array) -> Array:
 def dense_scatter(X: Array, weights: Array, roots: Array | None) -> tuple[Array, Array, Array, Array]:
     r"""Mean of shape (p,), centred rows :math:`\sqrt{w_i}(x_i - m)` of shape (n, p), variances and the mean's remainder (p,).
 
-    Sums start at the first row, so that points far from the origin keep their digits and constant columns give zeros.
-    ``roots`` are those of the weights, None where all are one: the rows are then not passed over to multiply by it.
+    Sums start at a row, from which others differ exactly where they lie near it: points far from the origin keep their
+    digits, and constant columns, and no others, give zeros. It is the row of most weight, beside which an outlier of little
+    weight counts little. ``roots`` are those of the weights, None where all are one: the rows are then not passed over to
+    multiply by it.
     """
     total = weights.sum()
-    rows = X - X[0]
-    mean, remainder = exact_sum(X[0], weights @ rows / total)
+    anchor = X[int(np.argmax(weights))]
+    rows = X - anchor
+    mean, remainder = exact_sum(anchor, weights @ rows / total)
     np.subtract(X, mean, out=rows)
     if roots is not None:
         rows *= roots[:, None]
@@ -188,10 +205,6 @@ def dense_scatter(X: Array, weights: Array, roots: Array | None) -> tuple[Array,
     if off.any():
         rows[:, off] -= remainder[off] if roots is None else np.outer(roots, remainder[off])
         variances[off] = np.einsum("ij,ij->j", rows[:, off], rows[:, off]) / total
-    constant = _constant(mean, variances)
-    if constant.any():
-        rows[:, constant] = 0.0
-        variances[constant] = 0.0
     return mean, rows, variances, remainder
 
 
@@ -226,31 +239,37 @@ def sparse_points(X: Any, name: str = "X") -> Any:
 
 
 def sparse_scatter(X: Any, weights: Array) -> tuple[Array, Array, Any, Array]:
-    r"""Mean and variances, both (p,), and the points shifted to ``Y`` with the mean (p,) that is left in them.
+    r"""Mean and variances, both (p,), the points shifted to ``Y``, and the mean's remainder (p,).
 
     The variances are sums of squares about the mean, zeros included, hence without cancellation. The shift is the
-    mean in columns that lie far from zero, and zero elsewhere.
+    mean in columns that lie far from zero, whose remainder is the mean of ``Y``, and zero elsewhere.
     """
     p = X.shape[1]
     total = weights.sum()
     columns = np.repeat(np.arange(p), np.diff(X.indptr))
     stored = weights[X.indices]
     zeros = sums_of_absent(X.T, weights)
-    mean = np.asarray(X.T @ weights) / total
-    away = X.data - mean[columns]
-    correction = (np.bincount(columns, stored * away, p) - zeros * mean) / total
-    mean += correction
+    # Sums start at an entry of a column that is mostly stored, as those of dense rows do, and elsewhere at zero.
+    starts = np.minimum(X.indptr[:-1], max(X.nnz - 1, 0))
+    anchor = np.where((np.diff(X.indptr) > 0) & (2 * zeros < total), X.data[starts] if X.nnz else 0.0, 0.0)
+    away = X.data - anchor[columns]
+    mean, remainder = exact_sum(anchor, (np.bincount(columns, stored * away, p) - zeros * anchor) / total)
+    away = (X.data - mean[columns]) - remainder[columns]
+    correction = (np.bincount(columns, stored * away, p) - zeros * (mean + remainder)) / total
+    mean, remainder = exact_sum(mean, remainder + correction)
     away -= correction[columns]
     variances = (np.bincount(columns, stored * away**2, p) + zeros * mean**2) / total
-    variances[_constant(mean, variances)] = 0.0
-    far = mean**2 > FAR * variances
-    if not far.any():
-        return mean, variances, X, mean
-    shifted = moved(X, np.where(far, mean, 0.0))
-    shifted.data[np.repeat(variances == 0.0, np.diff(shifted.indptr))] = 0.0
-    rest = mean.copy()
-    rest[far] = np.asarray(shifted[:, np.flatnonzero(far)].T @ weights) / total
-    return mean, variances, shifted, rest
+    return mean, variances, moved(X, np.where(_far(mean, variances), mean, 0.0)), remainder
+
+
+def beyond_rounding(variances: Array, mean: Array) -> Any:
+    """The columns whose spread is more than rounding of computed numbers of their size."""
+    return variances > (4.0 * EPS * np.abs(mean)) ** 2
+
+
+def _far(mean: Array, variances: Array) -> Any:
+    """The columns that lie so far from zero that products of their entries lose digits."""
+    return mean**2 > FAR * variances
 
 
 def moved(X: Any, shift: Array) -> Any:
@@ -289,11 +308,6 @@ def sums_of_absent(stored: Any, values: Array) -> Array:
         found += part.sum() - ones @ part
         rest = rest - part
     return found
-
-
-def _constant(mean: Array, variances: Array) -> Any:
-    """The columns whose spread is nothing but rounding of their mean."""
-    return variances <= (4.0 * EPS * np.abs(mean)) ** 2
 
 
 def leading_axes(Y: Any, mean: Array, weights: Array, count: int) -> tuple[Array, Array]:

@@ -34,8 +34,8 @@ LARGEST = 1000
 class FactorMetric:
     r"""A generalised inverse of S that is decided once: its rank, its range, and products with it.
 
-    ``rounding`` of shape (p,) is a deviation of each column that may be nothing but that of an estimate's numbers, as are all
-    spreads of a sample beside a mean that is 1e16 times larger.
+    ``rounding`` of shape (p,) is a deviation that each column may owe to rounding of its entries, which counts where several
+    columns nearly cancel, as a sum and its terms do. A column with no more spread than that stands for itself.
 
     Attributes
     ----------
@@ -64,7 +64,8 @@ class FactorMetric:
         variances = np.einsum("ij,ij->j", F, F) + d
         self.deviations = np.sqrt(variances)
         own = d / np.where(variances > 0, variances, 1.0)
-        noise = rounding / self.divisor
+        # A column by itself is known exactly: only where it meets others is a part of its spread taken for rounding.
+        noise = np.where(rounding < self.deviations, rounding / self.divisor, 0.0)
         # As small beside the column as a singular value of rounding.
         own[own <= np.maximum((len(F) + p) * EPS, noise) ** 2] = 0.0
         hard = _hard(own, variances)

@@ -132,6 +132,8 @@ class Encoder:
         fields = {"mean": value.mean, "count": value.count, "ddof": value.ddof}
         # What moments were made from is told only where it matters, so that files of earlier releases are read too.
         fields |= {name: True for name in MADE_FROM if getattr(value, name)}
+        if value.remainder is not None:
+            fields["remainder"] = value.remainder
         if value.names is not None:
             fields["names"] = list(value.names)
         if value.representation == "dense":
@@ -233,7 +235,7 @@ class Decoder:
             return record(**fields)
         if kind == "moments":
             known = {name: bool(fields.pop(name)) for name in MADE_FROM if name in fields}
-            names = fields.pop("names", None)
+            names, remainder = fields.pop("names", None), fields.pop("remainder", None)
             if "covariance" in fields:
                 made = Moments(**fields)
             else:
@@ -241,7 +243,7 @@ class Decoder:
                 made = Moments.low_rank(*parts)
             for name, value in known.items():
                 setattr(made, name, value)
-            return made.named(names)
+            return made.with_remainder(remainder).named(names)
         if kind == "sparse rows":
             return _sparse_rows(**fields)
         if kind == "kernel family":

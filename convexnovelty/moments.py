@@ -27,7 +27,7 @@ __all__ = ["Moments"]
 # A vector counts as in the range of S if what is outside is below this share of it, both in columns of variance 1.
 RANGE_TOLERANCE = 1e-8
 
-SPREAD = 4 * EPS  # of a sample beside its mean, up to which it is rounding
+SPREAD = 4 * EPS  # of what columns of a sample cancel to, beside their means, up to which it is rounding
 
 REPRESENTATIONS = ("dense", "diagonal", "low_rank")
 
@@ -77,6 +77,9 @@ class Moments:
     own_axes: bool = False
     forced_diagonal: bool = False
     names: tuple[str, ...] | None = None
+    _summed: bool = (
+        False  # whether mean and remainder together are the mean to rounding of the spread, and not of the mean
+    )
 
     def __init__(self, mean: Any, covariance: Any, count: Any = None, ddof: Any = 0) -> None:
         mean = vector(mean, "mean")
@@ -142,7 +145,7 @@ class Moments:
             raise InputError(f"representation: {representation!r} was found; give one of {', '.join(REPRESENTATIONS)}")
         found, total = estimate(X, weights, ddof, representation, rank)
         made = cls._made(found, representation, total, ddof)
-        made.own_axes = bool(getattr(X, "own_axes", False))
+        made.own_axes, made._summed = bool(getattr(X, "own_axes", False)), True
         return made.named(names_of(X))
 
     def _fill(self, parts: Estimate, representation: str, count: Any, ddof: Any) -> None:
@@ -169,6 +172,7 @@ class Moments:
         """These moments with what is known of those that they were made from."""
         self.own_axes = any(part.own_axes for part in before)
         self.forced_diagonal = any(part.forced_diagonal for part in before)
+        self._summed = all(part._summed for part in before)
         return self
 
     def named(self, names: Sequence[str] | None) -> Moments:
@@ -178,6 +182,17 @@ class Moments:
                 raise InputError(f"names: {len(names)} were found for {self.dimension} columns; give one for each")
             self.names = tuple(names)
         return self
+
+    def with_remainder(self, remainder: Any) -> Moments:
+        """The same moments, with a :attr:`remainder` of their mean from now on; None leaves them as they are."""
+        if remainder is not None:
+            self._remainder, self._summed = _frozen(vector(remainder, "remainder", self.dimension)), True
+        return self
+
+    @property
+    def remainder(self) -> Array | None:
+        """What rounding took from the mean of a sample, of shape (p,): it is ``mean`` and this together. None for given means."""
+        return self._remainder if self._summed else None
 
     def in_order(self, names: Sequence[str] | None, name: str, learnt: str) -> Moments:
         """The moments with their columns in the order of ``names``, as they are where either has no names.
@@ -247,7 +262,7 @@ class Moments:
         """The inverse of S on its range, which decides the rank for everything that is asked of these moments."""
         if self._dense is not None:
             return FactorMetric.of_spectrum(self._spectrum)
-        # The spread of a sample is known to rounding of its mean; numbers that were given are what they are.
+        # A sum of columns is known to rounding of its mean; numbers that were given are what they are.
         rounding = np.zeros(self.dimension) if self.count is None else SPREAD * np.abs(self.mean)
         return FactorMetric(self._loadings, self._specific, rounding)
 
@@ -278,6 +293,19 @@ class Moments:
             return self.variances[order], np.eye(self.dimension)[:, order]
         _, sigma, axes = np.linalg.svd(self.factor, full_matrices=False)
         return _frozen(sigma**2), _frozen(axes.T)
+
+    def centred(self, X: Any) -> Array:
+        """The rows of X of shape (n, p) less the mean, which an estimate knows beyond the last digit that ``mean`` shows."""
+        return np.asarray((points(X, "X") - self.mean) - self._remainder)
+
+    def mean_difference(self, other: Moments) -> tuple[Array, Array]:
+        """The mean less that of other moments with the same columns, and how much of it may be rounding, both (p,).
+
+        Means of samples are known to rounding of the spread, wherever they lie, and others to that of their last digit.
+        """
+        gap = (self.mean - other.mean) + (self._remainder - other._remainder)
+        errors = [np.sqrt(part.variances) if part._summed else np.abs(part.mean) for part in (self, other)]
+        return np.asarray(gap), np.asarray(SPREAD * (errors[0] + errors[1]))
 
     def multiply(self, v: Any) -> Array:
         """S v of shape (p,)."""
@@ -331,7 +359,9 @@ class Moments:
             turned = self._loadings @ V
             covariance = turned.T @ turned + V.T @ (self._specific[:, None] * V)
         parts = Estimate(V.T @ self.mean, np.zeros((0, V.shape[1])), np.zeros(V.shape[1]), covariance)
-        return Moments._made(parts, "dense", self.count, self.ddof)._after(self)
+        made = Moments._made(parts, "dense", self.count, self.ddof)._after(self)
+        made._summed = False
+        return made
 
     def ridged(self, added: Any) -> Moments:
         """The same with a variance ``added`` >= 0 in every direction, in the same representation."""
@@ -359,7 +389,7 @@ class Moments:
         chunk = by_name(chunk, "chunk", self.names, "the moments")
         found, total = estimate(chunk, weights, self.ddof, self.representation, None, "chunk")
         added = Moments._made(found, self.representation, total, self.ddof)
-        added.own_axes = bool(getattr(chunk, "own_axes", False))
+        added.own_axes, added._summed = bool(getattr(chunk, "own_axes", False)), True
         return self + added.named(names_of(chunk))
 
     def __add__(self, other: Any) -> Moments:
@@ -384,7 +414,7 @@ class Moments:
         total = self.count + other.count
         # With a mean of 1e8 the last digit that a mean can show is 1e-8, and gaps are of means that lie close to one
         # another. So what rounding takes from a mean travels along, and a sum of many parts is as good as one estimate.
-        gap = (other.mean - self.mean) + (other._remainder - self._remainder)
+        gap, _ = other.mean_difference(self)
         mean, remainder = exact_sum(self.mean, self._remainder + gap * (other.count / total))
         divisor = total - self.ddof
         if divisor <= 0:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.errors import InputError
-from convexnovelty.estimates import sparse_points, sparse_scatter, sums_of_absent
+from convexnovelty.estimates import beyond_rounding, sparse_points, sparse_scatter, sums_of_absent
 from convexnovelty.validation import Array, points, vector
 
 __all__ = [
@@ -82,7 +82,7 @@ def sparse_gamma(X: Any, weights: Any = None) -> float | None:
     matrix = sparse_points(X)
     w = np.ones(matrix.shape[0]) if weights is None else vector(weights, "weights", matrix.shape[0])
     mean, variances, _, _ = sparse_scatter(matrix, w)
-    varying = variances > 0
+    varying = beyond_rounding(variances, mean)
     if not varying.any():
         return None
     return float(1.0 / (varying.sum() * (variances[varying].mean() + mean[varying].var())))

@@ -135,12 +135,15 @@ def _of_inner(base: Kernel, inner: Array) -> Array:
 
 
 def _numbers(moments: Moments) -> dict[str, Any]:
+    # The last digits of a sample's mean are told where there are any: given moments and earlier releases know none.
+    known = {} if moments.remainder is None else {"remainder": moments.remainder.tolist()}
     if moments.representation == "dense":
-        return {"mean": moments.mean.tolist(), "covariance": moments.covariance.tolist()}
+        return {"mean": moments.mean.tolist(), "covariance": moments.covariance.tolist(), **known}
     numbers: dict[str, Any] = {
         "mean": moments.mean.tolist(),
         "loadings": moments.loadings.tolist(),
         "specific_variances": moments.specific_variances.tolist(),
+        **known,
     }
     return numbers if moments.count is None else numbers | {"count": moments.count}
 
@@ -148,9 +151,10 @@ def _numbers(moments: Moments) -> dict[str, Any]:
 def _moments(numbers: dict[str, Any]) -> Moments:
     try:
         if "covariance" in numbers:
-            return Moments(numbers["mean"], numbers["covariance"])
+            return Moments(numbers["mean"], numbers["covariance"]).with_remainder(numbers.get("remainder"))
         mean = np.asarray(numbers["mean"], dtype=float)
         loadings = np.asarray(numbers["loadings"], dtype=float).reshape(-1, mean.size)
-        return Moments.low_rank(mean, loadings, numbers["specific_variances"], numbers.get("count"))
+        made = Moments.low_rank(mean, loadings, numbers["specific_variances"], numbers.get("count"))
+        return made.with_remainder(numbers.get("remainder"))
     except KeyError as error:
         raise InputError(f"moments: {sorted(numbers)} were found; {error} is missing") from error

@@ -100,8 +100,8 @@ class Whitening:
     def _centred(self, X: Any) -> tuple[Any, Array]:
         """Points less the mean where that does not fill them, and what is left of the mean to subtract."""
         if is_sparse(X):
-            return moved(X, self._far), self.moments.mean - self._far
-        return X - self.moments.mean, np.zeros(self.moments.dimension)
+            return moved(X, self._far), -self.moments.centred(self._far[None, :])[0]
+        return self.moments.centred(X), np.zeros(self.moments.dimension)
 
     def _rest(self, centred: tuple[Any, Array]) -> Array:
         """The coordinates, of shape (n, k), that Woodbury's identity leaves to a factor."""

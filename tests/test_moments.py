@@ -608,3 +608,75 @@ def test_many_parts_far_from_the_origin_merge_to_exact_moments(
     np.testing.assert_allclose(merged.mean, [float(m) for m in means], rtol=1e-16, atol=1e-15)
     wanted = np.diag(np.diag(expected)) if representation == "diagonal" else np.array(expected)
     np.testing.assert_allclose(merged.covariance, wanted, rtol=1e-13, atol=1e-13)
+
+
+def _exact_moments(x: Any, weights: Any) -> tuple[Fraction, Fraction]:
+    values, shares = [Fraction(float(v)) for v in x], [Fraction(float(w)) for w in weights]
+    mean = sum(w * v for w, v in zip(shares, values, strict=True)) / sum(shares)
+    return mean, sum(w * (v - mean) ** 2 for w, v in zip(shares, values, strict=True)) / sum(shares)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("spread", [1, 2, 7, 20, 1000])
+@pytest.mark.parametrize("base", [2.0**52, 2.0**60, 1.0, -1e8, 0.1])
+def test_a_column_that_varies_in_its_last_digits_has_the_variance_of_its_doubles(
+    base: float, spread: int, weighted: bool, representation: str, form: Any
+) -> None:
+    """Doubles are exact numbers: in memory, in blocks and merged with others, beside a column of ordinary size."""
+    rng = np.random.default_rng(spread)
+    X = np.column_stack([base + np.spacing(base) * rng.permutation(np.arange(40) % (spread + 1)), rng.normal(size=40)])
+    weights = rng.random(40) + 0.1 if weighted else np.ones(40)
+    _, truth = _exact_moments(X[:, 0], weights)
+    given = {"representation": representation}
+    parts = [(form(X[rows]), weights[rows]) for rows in (slice(0, 3), slice(3, 20), slice(20, 40))]
+    first = Moments.estimate(*parts[0], **given)
+    found = [
+        Moments.estimate(form(X), weights if weighted else None, **given),
+        sum(Moments.estimate(*part, **given) for part in parts),
+        first.update(*parts[1]).update(*parts[2]),
+        streams.moments_of(parts, **given),
+    ]
+    for moments in found:
+        assert moments.variances[0] == pytest.approx(float(truth), rel=1e-13)
+        assert moments.metric.rank == 2
+        assert moments.solve([1.0, 0.0]) == pytest.approx(
+            np.linalg.solve(moments.covariance, [1.0, 0.0]), rel=1e-6, abs=1e-12 / float(truth)
+        )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("value", [0.1, -0.7, 1 / 3, 1e8 + 0.1, 2.0**52 + 1, 1e-30])
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_a_constant_column_has_its_value_for_mean_and_no_variance(representation: str, value: float, form: Any) -> None:
+    weights = np.random.default_rng(0).random(1001)
+    X = np.full((1001, 1), value)
+    for moments in (
+        Moments.estimate(form(X), representation=representation),
+        Moments.estimate(form(X), weights, representation=representation),
+        streams.moments_of([form(X[:10]), form(X[10:500]), form(X[500:])], representation=representation),
+    ):
+        assert moments.mean[0] == value and moments.variances[0] == 0.0 and moments.metric.rank == 0
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_an_outlier_of_little_weight_in_the_first_row_takes_no_digits(form: Any) -> None:
+    x, weights = np.append(1e20, 1.0 + np.arange(10.0)), np.append(1e-60, np.ones(10))
+    mean, variance = _exact_moments(x, weights)
+    moments = Moments.estimate(form(x[:, None]), weights)
+    assert moments.mean[0] == pytest.approx(float(mean), rel=1e-14)
+    assert moments.variances[0] == pytest.approx(float(variance), rel=1e-13)
+
+
+def test_the_mean_of_a_sample_is_known_beyond_the_last_digit_that_it_shows() -> None:
+    x = 2.0**52 + np.arange(8.0).repeat(5)[:, None]
+    y = 2.0**52 + np.array([5.0, 6.0] * 5)[:, None]
+    first, second = Moments.estimate(x), Moments.estimate(sp.csr_array(y))
+    assert first.mean_difference(second)[0][0] == -2.0
+    assert first.centred(x)[:, 0].tolist() == (np.arange(8.0).repeat(5) - 3.5).tolist()
+    assert first.ridged(1.0).truncated(1).centred(x)[0, 0] == -3.5
+    again = Moments(first.mean, first.covariance).with_remainder([-0.5])
+    assert (again.mean_difference(second)[1] < 1e-14).all()
+    # A mean that is given as one number is known to its last digit only.
+    assert Moments(first.mean, first.covariance).mean_difference(second)[1][0] > 4.0

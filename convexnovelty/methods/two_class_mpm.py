@@ -97,8 +97,11 @@ def _gap(moments_x: Moments, moments_y: Moments, pair: SetPair | None = None) ->
     """The difference of the nominal means, or of means of the sets where the nominal ones are no members."""
     moments_x, moments_y = _matched(moments_x, moments_y)
     x, y = (moments_x.mean, moments_y.mean) if pair is None else _references(pair, moments_x, moments_y)
-    gap = np.asarray(x - y)
-    if (np.abs(gap) <= 4 * np.finfo(float).eps * (np.abs(x) + np.abs(y))).all():
+    if np.array_equal(x, moments_x.mean) and np.array_equal(y, moments_y.mean):
+        gap, rounding = moments_x.mean_difference(moments_y)
+    else:
+        gap, rounding = np.asarray(x - y), 4 * np.finfo(float).eps * (np.abs(x) + np.abs(y))
+    if (np.abs(gap) <= rounding).all():
         raise _inseparable("both classes have the same mean")
     return gap
 
@@ -224,6 +227,13 @@ def _with_room(
         reach = np.abs(part.mean) + FARTHEST * np.sqrt(np.maximum(np.diag(part.covariance), 0.0))
         rooms.append(2 * (TIE_TOLERANCE * distance + ROUNDING * (float(np.abs(a) @ reach) + abs(b))))
     least, most = means[1] + nearer[1] + rooms[1], means[0] - nearer[0] - rooms[0]
+    if sum(rooms) >= distance:
+        size = max(float(np.abs(a) @ np.abs(part.mean)) for part in moments) / distance
+        raise InputError(
+            f"moments_x, moments_y: the means lie {size:.3g} times their difference from the origin, where scores are rounded to "
+            f"{sum(rooms) / distance:.2g} of it and no boundary tells the classes apart; subtract a point near the means from all "
+            "points first"
+        )
     placed = min(max(b, least), most)
     if placed == b or least > most:
         return b, kappa

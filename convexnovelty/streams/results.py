@@ -13,6 +13,7 @@ import numpy as np
 from convexnovelty.columns import names_of
 from convexnovelty.distances import FALLBACK_GAMMA
 from convexnovelty.errors import InputError
+from convexnovelty.estimates import beyond_rounding
 from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.kernels import SCALE, Gaussian, Laplacian, Polynomial, Precomputed, Sigmoid, as_kernel
 from convexnovelty.moments import REPRESENTATIONS, Moments
@@ -148,7 +149,8 @@ def features_of(
     if isinstance(kernel, (Gaussian, Polynomial, Sigmoid)) and kernel.gamma == SCALE:
         kernel = dataclasses.replace(kernel, gamma=_gamma(drawn.moments))
     if isinstance(kernel, Laplacian) and kernel.gamma == SCALE:
-        variance = float(drawn.moments.variances.mean())
+        varying = beyond_rounding(drawn.moments.variances, drawn.moments.mean)
+        variance = float(np.where(varying, drawn.moments.variances, 0.0).mean())
         width = drawn.points.shape[1] * variance**0.5
         kernel = dataclasses.replace(kernel, gamma=1.0 / width if variance > 0 else FALLBACK_GAMMA)
     return KernelFeatures(drawn.points[np.argsort(drawn.places)], kernel, rank=rank)
@@ -346,7 +348,7 @@ def _both_merged(
 
 def _gamma(moments: Moments) -> float:
     """What :func:`~convexnovelty.distances.scale_gamma` reads off all entries, from means and variances of columns."""
-    varying = moments.variances > 0
+    varying = beyond_rounding(moments.variances, moments.mean)
     if not varying.any():
         return 1.0
     means, variances = moments.mean[varying], moments.variances[varying]

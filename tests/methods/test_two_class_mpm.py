@@ -658,3 +658,26 @@ def test_a_joint_set_by_its_class_and_by_its_membership_has_one_half_space_and_o
         normal, kappa = soft.region.normal, math.sqrt(1 / soft.guarantee.bound - 1)
         worst = sets.evaluate_loss(sets.DelageYe(0.1, 1.3).centred(y), normal, kappa)
         assert worst <= soft.region.offset + 1e-6
+
+
+def test_classes_that_rounding_of_their_scores_confuses_are_refused_and_without_their_offset_told_apart():
+    """Means of 2**52 + 3.5 and 2**52 + 5.5: a bound would be one on scores that nobody can compute."""
+    first, second = np.arange(8.0).repeat(5)[:, None], np.array([5.0, 6.0] * 5)[:, None]
+    X, y = np.vstack([first, second]), np.repeat([0, 1], [40, 10])
+    with pytest.raises(
+        InputError, match=r"moments_x, moments_y: the means lie 2.25e\+15 times their difference .* subtract a"
+    ):
+        TwoClassMPM(ridge=0).fit(X + 2.0**52, y)
+    bound = TwoClassMPM(ridge=0).fit(X, y).guarantee_.bound
+    kappa = 2.0 / (5.25**0.5 + 0.5)
+    assert bound == pytest.approx(1 / (1 + kappa**2), rel=1e-6)
+
+
+def test_whole_numbers_whose_last_digits_differ_give_the_bound_of_their_differences():
+    """At 2**45 scores have seven digits, and so has the guarantee."""
+    rng = np.random.default_rng(0)
+    X, y = np.floor(rng.normal(size=(60, 1)) * 20), np.repeat([0, 1], 30)
+    X[y == 1] += 50
+    near, far = (TwoClassMPM(ridge=0).fit(X + shift, y) for shift in (0.0, 2.0**45))
+    assert far.guarantee_.bound == pytest.approx(near.guarantee_.bound, rel=1e-2)
+    assert all((far.predict(X[y == c] + 2.0**45) != c).mean() <= far.guarantee_.bound for c in (0, 1))
