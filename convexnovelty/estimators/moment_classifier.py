@@ -25,6 +25,7 @@ from convexnovelty.validation import Array, integer, nonnegative
 __all__ = ["MomentClassifier"]
 
 RIDGE = 1e-6  # the share that is added where nothing is said, and no factors leave a diagonal
+LARGE = 2000  # columns up to which a set is placed around the full covariance of a sample whose variances alone were learnt from
 FULL = 2.0  # gigabytes that a covariance of sparse points may take without being asked for
 
 
@@ -78,8 +79,9 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     guarantee_ : a bound on the probability of accepting a negative, as a sentence with ``bound``. With ``factors=0``
         the region is that of uncorrelated columns; the bound is computed from the full variance of the negatives' scores
-        where negative rows were given or moments with a covariance, and says that it assumes uncorrelated columns where
-        a source was read for its variances alone.
+        where negative rows were given or moments with a covariance, and with ``uncertainty`` from the set around that
+        covariance. It says that it assumes uncorrelated columns where a source was read for its variances alone, and with
+        ``uncertainty`` beyond 2,000 columns.
 
     Examples
     --------
@@ -150,7 +152,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"negative_moments: dimension {moments.dimension} was found where X has {X.shape[1]} columns; give both the same"
             )
         # Rows of the fit, or the moments before they were cut, show how the scores of negatives vary in full.
-        left_out = moments.forced_diagonal and self.uncertainty is None
+        left_out = moments.forced_diagonal and (self.uncertainty is None or moments.dimension <= LARGE)
         seen = X[index == 0] if left_out and (index == 0).any() and given is None else None
         whole_moments: Moments | None = (
             given if left_out and isinstance(given, Moments) and not given.forced_diagonal else None
@@ -171,16 +173,22 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.score_, self.offset_ = LinearScore(region.normal), region.level - region.tie
         self.guarantee_, self.certificate_, self.objective_ = solution.guarantee, solution.residuals, solution.objective
         if seen is not None or whole_moments is not None:
-            tail, rejected = as_tail(self.tail), int((self._scores(positives) <= self.offset_).sum())
-            if whole_moments is not None:
-                w = np.asarray(region.normal)
-                mean, deviation = float(whole_moments.mean @ w), max(float(w @ whole_moments.multiply(w)), 0.0) ** 0.5
-            else:
-                scores = self._scores(seen)
-                mean, deviation = float(scores.mean()), float(scores.std())
-            kappa = _beyond(mean, deviation, self.offset_)
-            self.guarantee_ = moment_classifier.bounded(kappa, tail, tail.sentence, rejected, positives.shape[0])
+            self.guarantee_ = self._in_full(seen, whole_moments, positives)
         return self
+
+    def _in_full(self, seen: Any, moments: Moments | None, positives: Any) -> Any:
+        """The bound from all that is known of the negatives: their rows, or moments as they were given."""
+        w, tail = np.asarray(self.score_.normal), as_tail(self.tail)
+        lost = int((self._scores(positives) <= self.offset_).sum()), positives.shape[0]
+        if self.uncertainty is not None:
+            known = Moments.estimate(seen) if moments is None else moments
+            return moment_classifier.guarantee_around(known, self.uncertainty, tail, w, self.offset_, *lost)
+        if moments is None:
+            scores = self._scores(seen)
+            mean, deviation = float(scores.mean()), float(scores.std())
+        else:
+            mean, deviation = float(moments.mean @ w), max(float(w @ moments.multiply(w)), 0.0) ** 0.5
+        return moment_classifier.bounded(_beyond(mean, deviation, self.offset_), tail, tail.sentence, *lost)
 
     def _representation(self, X: Any) -> dict[str, Any]:
         if self.factors is None:

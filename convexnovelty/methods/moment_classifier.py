@@ -45,7 +45,15 @@ from convexnovelty.methods import one_class_svm
 from convexnovelty.metric_frame import MetricFrame, worst_moments
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace
-from convexnovelty.uncertainty import Adversary, MomentSet, UncertaintySet, as_moment_set, attainment, worst_loss
+from convexnovelty.uncertainty import (
+    Adversary,
+    MomentSet,
+    UncertaintySet,
+    as_moment_set,
+    attainment,
+    evaluate_deviation,
+    worst_loss,
+)
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
 from convexnovelty.uncertainty.product import Product
@@ -170,6 +178,17 @@ def _kappa(margin: float, deviation: float, uncertainty: MomentSet, moments: Mom
         return math.inf if margin > 0 else 0.0
     found = multiplier(uncertainty, moments)
     return margin / deviation if found is None else found.inverse(margin / deviation)
+
+
+def guarantee_around(
+    moments: Moments, uncertainty: Set, tail: Tail, normal: Array, level: float, rejected: int, count: int
+) -> Guarantee:
+    """What the half-space normal'x > level grants against a set with a worst covariance around moments, whatever it was
+    learnt from."""
+    recipe = as_moment_set(uncertainty)
+    deviation = evaluate_deviation(recipe.centred(moments), normal)
+    kappa = _kappa(level - float(normal @ moments.mean), deviation, recipe, moments)
+    return _guarantee(recipe, moments, tails.as_tail(tail), kappa, rejected, count)
 
 
 def _star(kappa: float, uncertainty: MomentSet, moments: Moments) -> float:

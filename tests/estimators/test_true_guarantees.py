@@ -7,9 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.stats import norm
 
 import convexnovelty as cn
 from convexnovelty import persistence
+from convexnovelty import uncertainty as sets
 from convexnovelty.errors import InputError
 from convexnovelty.estimators import MomentClassifier, TwoClassMPM
 from convexnovelty.factor_model import factor_model
@@ -33,6 +35,43 @@ def test_variances_alone_bound_the_negatives_of_the_fit_by_their_full_variance(f
     assert accepted > 0.1
     assert machine.guarantee_.bound == pytest.approx(1 / (1 + kappa**2), rel=1e-9)
     assert accepted <= machine.guarantee_.bound
+
+
+@pytest.mark.parametrize("given", ["dense rows", "sparse rows", "moments"])
+@pytest.mark.parametrize("tail", [None, "gaussian"])
+@pytest.mark.parametrize(
+    ("uncertainty", "nu", "radius"),
+    [
+        (sets.FrobeniusBall(0.5), 0.0, 0.5),
+        (sets.SpectralBall(0.2), 0.0, 0.2),
+        (sets.MeanEllipsoid(0.3), 0.3, 0.0),
+        (sets.MeanEllipsoid(0.3) * sets.FrobeniusBall(0.5), 0.3, 0.5),
+    ],
+    ids=repr,
+)
+def test_variances_alone_bound_by_the_set_around_the_full_covariance(uncertainty, nu, radius, tail, given):
+    """Of one direction the worst case is known by hand: the mean nu deviations nearer, the variance a radius larger."""
+    negatives, positives = _correlated()
+    negatives, positives, y = negatives[:300], positives + 3, np.repeat([0, 1], [300, 30])
+    machine = MomentClassifier(factors=0, uncertainty=uncertainty, tail=tail)
+    if given == "moments":
+        machine.fit(positives, negative_moments=cn.Moments.estimate(negatives))
+    else:
+        rows = np.vstack([negatives, positives])
+        machine.fit(sp.csr_array(rows) if given == "sparse rows" else rows, y)
+    w = machine.score_.normal
+    deviation = (w @ np.cov(negatives.T, bias=True) @ w + radius * w @ w) ** 0.5
+    kappa = (machine.offset_ - negatives.mean(axis=0) @ w) / deviation - nu
+    expected = 1 / (1 + kappa**2) if tail is None else norm.sf(kappa)
+    assert machine.guarantee_.bound == pytest.approx(expected, rel=1e-8)
+    assert "uncorrelated" not in machine.guarantee_ and "wherever mean and covariance lie in" in machine.guarantee_
+    assert (machine.predict(negatives) == 1).mean() <= machine.guarantee_.bound or tail
+
+
+def test_variances_alone_and_a_set_without_rows_say_that_columns_are_taken_for_uncorrelated():
+    negatives, positives = _correlated()
+    machine = MomentClassifier(factors=0, uncertainty=sets.FrobeniusBall(0.5), negative_moments=negatives)
+    assert "uncorrelated columns" in machine.fit(positives + 3).guarantee_
 
 
 def test_variances_alone_without_rows_say_that_columns_are_taken_for_uncorrelated():
