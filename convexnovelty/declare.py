@@ -112,11 +112,12 @@ class Step:
 
     ``objective`` maps the value at the source to the value that the target must have. ``decision`` is the factor
     between the decision values of the two ends (a number or a function of the arguments), or the reason, a string,
-    why there are none to compare. ``known`` gives, from the difference of the two values, what theory lets decision values
-    differ by, beside their tolerance. ``values`` maps the source's letters to the target's, so that the mapped solution
-    is tried in the target's own constraints. ``condition`` returns the reason why the step does not apply, or None.
-    ``bound`` is the relation that is left where the source goes through the members of an uncertainty set whose own
-    counterpart, at the target, only bounds their worst case.
+    why there are none to compare. ``known`` gives, from what the two values may miss of the optimum together, what theory
+    lets decision values differ by, beside their tolerance. ``doubt`` gives what the source's own point leaves unknown of its
+    value, where it comes from another library that does not compute in double precision. ``values`` maps the source's
+    letters to the target's, so that the mapped solution is tried in the target's own constraints. ``condition`` returns the
+    reason why the step does not apply, or None. ``bound`` is the relation that is left where the source goes through the
+    members of an uncertainty set whose own counterpart, at the target, only bounds their worst case.
     """
 
     source_node: str
@@ -132,6 +133,7 @@ class Step:
     objective: Callable[..., float] | None = field(default=None, repr=False)
     decision: float | str | Callable[..., float] = 1.0
     known: Callable[..., float] | None = field(default=None, repr=False)
+    doubt: Callable[..., float] | None = field(default=None, repr=False)
     values: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
 
 

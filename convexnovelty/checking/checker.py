@@ -234,8 +234,14 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         )
         unit = abs(target.formulation.objective_unit) if target.formulation is not None else 1.0
         least = 1.0 if _is_zero(source) and _is_zero(target) else SMALLEST_SCALE
-        objective = _objective_gap(expected, target.solution.objective, step.relation, least * unit)
-        apart, zero = abs(expected - target.solution.objective), max(TIE_TOLERANCE, standard.accuracy)
+        doubt = call(step.doubt, instance.arguments, source.solution) if step.doubt else 0.0
+        found = target.solution.objective
+        objective = _objective_gap(expected, found, step.relation, least * unit, doubt)
+        mapping = step.objective or (lambda value: value)
+        missed = abs(call(mapping, instance.arguments, source.solution.objective + _missed(source)) - expected)
+        # An end without multipliers is as far from the optimum as from the other end, and that one's miss, at most.
+        apart = abs(expected - found) + 2 * max(missed, _missed(target))
+        zero = max(TIE_TOLERANCE, standard.accuracy)
         difference, remark = _decision_gap(step, instance, source.solution, target.solution, apart, zero)
         mapped, violation = _mapped_gap(step, instance, source.solution, target, least)
     except ConvexNoveltyError as error:
@@ -291,9 +297,16 @@ def _within_its_gap(solution: Solution, formulation: Formulation) -> bool:
     return abs(solution.objective) <= OPEN * abs(formulation.objective_unit) * known
 
 
-def _objective_gap(expected: float, found: float, relation: str, least: float) -> float:
+def _missed(answer: _Answer) -> float:
+    """What a solver's point leaves open of the optimum: the gap of its multipliers, in the program's unit."""
+    if answer.solution is None or answer.solution.residuals is None or answer.formulation is None:
+        return 0.0
+    return abs(answer.formulation.objective_unit) * float(answer.solution.residuals.absolute.get("gap", 0.0))
+
+
+def _objective_gap(expected: float, found: float, relation: str, least: float, doubt: float = 0.0) -> float:
     scale = max(abs(expected), abs(found), least)
-    difference = (expected - found) / scale
+    difference = math.copysign(max(abs(expected - found) - doubt, 0.0), expected - found) / scale
     return {"=": abs(difference), "<=": max(0.0, difference), ">=": max(0.0, -difference)}[relation]
 
 
@@ -307,8 +320,9 @@ def _decision_gap(
 ) -> tuple[float, str]:
     """Largest difference of decision values over the probe points, relative to their size, and a remark if any.
 
-    ``apart`` is the difference of the two values. Where all points lie on both boundaries, decision values are what a solver
-    leaves of their terms, up to the share ``zero``, and have no size of their own: they are compared in that of the terms.
+    ``apart`` is what the two values may miss of the optimum together: their difference, and what their residuals show.
+    Where all points lie on both boundaries, decision values are what a solver leaves of their terms, up to the share ``zero``,
+    and have no size of their own: they are compared in that of the terms.
     """
     if isinstance(step.decision, str):
         return math.nan, step.decision

@@ -263,7 +263,7 @@ def hard_ball(features: FeatureMap, outlier_fraction: float = 0.0, weights: Any 
 
 
 def _known(apart: float, features: FeatureMap) -> float:
-    r"""What decision values may differ by where the primal's value is ``apart`` above the dual's.
+    r"""What decision values may differ by where the two values miss ``apart`` of the optimum together.
 
     The least of a sum of :math:`a_i\|x_i - c\|^2` with weights that sum to 1 is :math:`\|c\|^2` beside linear terms, so that
     either centre is within the root of what its value misses of the optimum, and both within :math:`\Delta=\sqrt{2\,apart}` of
@@ -292,6 +292,7 @@ METHOD.step(
 METHOD.step(
     "smo",
     "dual",
+    known=_known,
     claim="pairwise steps end at the optimum of the dual",
     equation="equations 8.18, 8.19 and 8.24",
     reference="algorithm",
@@ -300,6 +301,7 @@ METHOD.step(
 METHOD.step(
     "one_class_svm",
     "dual",
+    known=_known,
     claim=(
         "for constant k(x, x) the objective is twice the machine's less k(x, x), and the decision value twice its own"
     ),
@@ -315,6 +317,7 @@ METHOD.step(
 METHOD.step(
     "hard_ball",
     "dual",
+    known=_known,
     claim=(
         "for nu n < 1 the slacks vanish: the optimum of the dual is minus the squared radius of the smallest enclosing "
         "ball"

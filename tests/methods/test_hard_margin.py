@@ -208,3 +208,32 @@ def test_a_hull_that_all_but_holds_the_origin_is_called_inseparable():
     features = cn.KernelFeatures(np.array(x)[:, None], cn.kernels.polynomial(2, 1.0, 1.0))
     with pytest.raises(InfeasibleError, match="no hyperplane separates them"):
         cn.hard_margin(features, labels=y).solve()
+
+
+FLAT = np.array(
+    "-.5 10.8 1.4 -3.9 1 -2.7 1.1 -3.8 3 2.4 1.9 1.9 5.3 -7.8 2.3 -4.8 10.3 -.9 .5 -1 -4.6 3.2 .9 5.5 -14.4 1 .5 3.3 "
+    "-16.8 -1 1.1 -3.5 9.3 2 1.6 3.9 -7.2 -3.7 .9 3.2 8.2 -3.2 .6 -1.4".split(),
+    dtype=float,
+).reshape(11, 4)
+
+
+def test_the_checker_charges_single_precision_of_another_library_to_nobody():
+    """libsvm's value is 1e-5 off here, where every other route agrees: the allowance is what its own point misses."""
+    features = LinearFeatures(FLAT)
+    exact, other = module.wolfe(features), module.svc(features)
+    assert exact.objective == pytest.approx(cn.hard_margin(features).solve().objective, rel=1e-9)
+    missed = abs(other.objective - exact.objective)
+    assert 2e-6 * exact.objective < missed <= module._doubt(other, features) < 1e-4 * exact.objective
+    report = cn.check(cn.hard_margin(features))
+    assert report.passed, report.table()
+
+
+def test_the_checker_takes_values_of_points_that_all_lie_on_the_plane_for_zero():
+    """A polynomial kernel of degree two has room for a plane through these points: w is the least one with Xw = 1."""
+    plane = [[1, 0], [1, 3], [1, 0], [1, -1], [0, 1], [0, 0], [0, 0], [1, 1], [1, 1], [1, 2], [1, 2]]
+    X = np.hstack([plane, np.ones((11, 2))])
+    features = KernelFeatures(X, kernels.polynomial(2, "scale", 1.0))
+    through = np.linalg.lstsq(np.asarray(features.training), np.ones(11), rcond=None)[0]
+    report = cn.check(cn.hard_margin(features))
+    assert report.passed, report.table()
+    assert cn.hard_margin(features).solve().objective <= through @ through / 2 * (1 + 1e-6)

@@ -310,3 +310,12 @@ def test_a_basis_cut_short_is_one_problem_for_all_routes():
 def test_a_wrong_form_is_named():
     with pytest.raises(InputError, match="form: 3 was found"):
         cn.soft_ball(LinearFeatures(LINE4), 0.5, form=3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_checker_lets_centres_differ_by_the_root_of_what_values_miss(seed):
+    """Few points, of which none may lie outside: the centre of the smallest ball is known to half of the radius' digits."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(5 + seed, 3)) * [5.0, 0.5, 1.0]
+    report = cn.check(cn.soft_ball(cn.KernelFeatures(X, kernels.gaussian()), 0.05))
+    assert report.passed, report.table()
