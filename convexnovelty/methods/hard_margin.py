@@ -35,6 +35,9 @@ METHOD = Method(
 
 # Of the unit of the features, the least distance between origin and hull at which a solver still tells them apart.
 SEPARABLE = 1e-5
+FACTORED = (
+    1e-3  # the distance below which products of points have lost six digits of it, and the points are used themselves
+)
 LIBSVM = "libsvm (binary)"  # what its solutions are called
 LOOSE = 1e-7  # the tolerance with which what is nearly inseparable is looked at again
 
@@ -136,6 +139,16 @@ def _nearest(features: FeatureMap, labels: Any) -> tuple[Array, float]:
     return found.multipliers, squared
 
 
+def _distance(features: FeatureMap, labels: Any) -> float:
+    """The distance of the hull from the origin in the features' unit; one where it is zero, or too dear to know beforehand."""
+    if features.n > GRAM_LIMIT:
+        return 1.0
+    try:
+        return math.sqrt(_nearest(features, labels)[1])
+    except InfeasibleError:
+        return 1.0
+
+
 def _without_margin(features: FeatureMap, labels: Any = None) -> str | None:
     try:
         _nearest(features, labels)
@@ -195,11 +208,18 @@ def dual(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Formu
     """Multipliers without upper bound: they diverge where the sample cannot be separated from the origin."""
     rho, unit = positive(offset, "offset", squared=True), features.middle
     phi, y = _reflected(features, labels)
+    # Multipliers and optimum are of the order of one over the squared distance of the hull: near the origin a solver that
+    # begins at one would take them for unbounded.
+    near = _distance(features, labels)
     alpha = cp.Variable(features.n, nonneg=True)
+    if near < FACTORED:
+        length = cp.sum_squares((phi / near).T @ alpha)
+    else:
+        length = squared_length(alpha, phi / near, lambda: _gram(features, y) / near**2)
     return Formulation(
-        cp.Problem(cp.Maximize(cp.sum(alpha) - squared_length(alpha, phi, lambda: _gram(features, y)) / 2)),
-        {"alpha": Quantity(alpha, rho / unit**2)},
-        objective_unit=(rho / unit) ** 2,
+        cp.Problem(cp.Maximize(cp.sum(alpha) - length / 2)),
+        {"alpha": Quantity(alpha, rho / (unit * near) ** 2)},
+        objective_unit=(rho / (unit * near)) ** 2,
         read=lambda values: _reading(features, unit * (phi.T @ values["alpha"]), rho, y),
         admissible=lambda: _check_separable(features, labels),
         diagnose=lambda: _inseparable(features, labels),

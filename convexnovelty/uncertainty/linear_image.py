@@ -119,9 +119,10 @@ class PointImage(_PointImage, PointSet):
 class MeanImage(_Image, MeanSet):
     r"""Means moved from the nominal one by what a linear map makes of a member's step, ``part.image(T)``.
 
-    The part lies around :math:`y_0 = T^+m_0` and sees the covariance :math:`T^+S_0T^{+\prime}`; the members are
-    :math:`m_0 + T(y - y_0)`. Where the rows of T are independent these are :math:`Ty`; elsewhere the image lies around
-    :math:`m_0` all the same, and what that has outside of the range of T stays.
+    The part lies around :math:`y_0 = T^+m_0` and sees :math:`T^+ST^{+\prime}` of the covariance :math:`S` beside the mean,
+    which in a product is the one that the set of covariances chooses; the members are :math:`m_0 + T(y - y_0)`. Where the
+    rows of T are independent these are :math:`Ty`; elsewhere the image lies around :math:`m_0` all the same, and what that
+    has outside of the range of T stays.
     """
 
     def support(self, a: cp.Expression) -> Counterpart | None:

@@ -145,7 +145,8 @@ class PointPreimage(_Preimage, PointSet):
 class MeanPreimage(_Preimage, MeanSet):
     """Means that a linear map makes a member of, ``part.preimage(T)``.
 
-    The part lies around :math:`Tm_0` and sees the covariance :math:`TS_0T'`, so that the preimage lies around :math:`m_0`.
+    The part lies around :math:`Tm_0`, so that the preimage lies around :math:`m_0`, and sees :math:`TST'` of the covariance
+    :math:`S` beside the mean, which in a product is the one that the set of covariances chooses.
     """
 
     def support(self, a: cp.Expression) -> Counterpart | None:

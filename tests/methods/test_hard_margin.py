@@ -237,3 +237,14 @@ def test_the_checker_takes_values_of_points_that_all_lie_on_the_plane_for_zero()
     report = cn.check(cn.hard_margin(features))
     assert report.passed, report.table()
     assert cn.hard_margin(features).solve().objective <= through @ through / 2 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("near", [1e-3, 1e-4, 3e-5, 1e-5])
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_dual_of_a_hull_near_the_origin_has_the_value_of_its_distance(near, unit):
+    """The hull of (1, d), (-1, d) and (0.3, 2 d) is d from the origin, and the optimum is 1 / (2 d^2)."""
+    features = LinearFeatures(unit * np.array([[1.0, near], [-1.0, near], [0.3, 2 * near]]))
+    for form in ("primal", "dual"):
+        found = cn.hard_margin(features, form=form).solve()
+        assert found.objective == pytest.approx(0.5 / (unit * near) ** 2, rel=1e-6)
+        assert found.region.normal * unit * near == pytest.approx([0.0, 1.0], abs=1e-6)
