@@ -32,6 +32,7 @@ SHARP = 1e-12  # the tolerance that is asked for then
 KNOWN = 1e-6  # the share beyond which a program whose numbers were set is made anew
 DOUBTFUL = 1e-4  # the share that is worth a warning
 SHARE = "its residuals may change the value by a share of {:.0e}"
+UNTOLD = "its residuals do not tell the value from zero"
 TOLERANCES = 3  # with which Clarabel tries the program as it was posed
 # The option under which an attempt is recorded that hands the solver the program in another scale.
 RESCALED = "rescaled"
@@ -197,7 +198,7 @@ class Attempts:
             )
             return None
         if self._share > COARSE:
-            remark = SHARE.format(self._share)
+            remark = _said(self._share)
         attempts.append(Attempt(solver, options, status, remark))
         return residuals
 
@@ -243,3 +244,8 @@ def cone_class(problem: cp.Problem) -> str:
     if quadratic and problem.objective.expr.is_quadratic():
         return prefix + "QCQP"
     return prefix + "SOCP"
+
+
+def _said(share: float) -> str:
+    """The remark on a point whose residuals may change its value by a share of itself."""
+    return SHARE.format(share) if share < 1.0 else UNTOLD

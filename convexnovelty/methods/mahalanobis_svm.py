@@ -9,6 +9,7 @@ with c = 0 is program 1 divided by r.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -25,7 +26,7 @@ from convexnovelty.algorithms.smo import smo
 from convexnovelty.cones import svec_map
 from convexnovelty.covariances import own_root
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.errors import ConvexNoveltyError, InputError, SolverError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.metrics import Sample, Whitened, whitened
@@ -38,6 +39,7 @@ from convexnovelty.modelling import (
     printed_bound,
     quantile_interval,
     slack_bound,
+    span_gram,
 )
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace, below_level, spread
@@ -362,6 +364,18 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
         if worst is not None:
             whitened(sample.points, worst)  # says where the program is unbounded, and what would do
 
+    def suspect() -> SolverError | None:
+        middle = sample.features.middle
+        hull = smo(span_gram(sample.features) / middle**2, upper=slack_bound(nu.value, n))
+        distance = math.sqrt(2 * max(hull.objective, 0.0))
+        if distance**2 > NO_DIRECTION:
+            return None
+        return SolverError(
+            f"features: the reduced hull of the sample at the outlier_fraction {nu.value:.6g} comes within {distance:.1e} of the "
+            "size of its points to the origin, where the optimum is 0 at w = 0 and nothing is separated, which the solver does "
+            "not tell from a failure; use a smaller outlier_fraction, a wider kernel, or cn.one_class_svm, which says as much"
+        )
+
     return Formulation(
         cp.Problem(
             cp.Minimize(cp.square(u) / 2 + price * cp.sum(xi) - rho),
@@ -378,6 +392,7 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
         composed=lambda values: _at_point(current(), values["w"], values["rho"], values["u"]),
         tunables={"outlier_fraction": nu, **centred.tunables()},
         admissible=admissible,
+        suspect=suspect,
     )
 
 

@@ -618,3 +618,20 @@ def test_a_radius_that_is_lost_beside_the_covariance(unit, c, r):
         assert [found, dual] == pytest.approx(
             [cn.mahalanobis_svm(features, nu, ball, c).solve().objective * -1] * 2, rel=1e-6
         )
+
+
+def test_a_hull_that_holds_the_origin_is_named_where_the_solver_fails():
+    """A kernel so narrow that most points are orthogonal to both pivots: half of the features are below 1e-17."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    features = KernelFeatures(X, kernels.gaussian(gamma=30), rank=2)
+    lengths = np.sort(np.linalg.norm(np.asarray(features.training), axis=1))
+    assert lengths[7] < 1e-30  # the mean of the eight shortest, a fifth of the sample, is in the reduced hull
+    for nu in (0.2, 0.5):
+        try:
+            solution = cn.mahalanobis_svm(features, nu, FrobeniusBall(0.1)).solve()
+        except SolverError as error:
+            assert f"features: the reduced hull of the sample at the outlier_fraction {nu} comes within" in str(error)
+            assert "where the optimum is 0 at w = 0" in str(error) and "cn.one_class_svm" in str(error)
+        else:
+            assert abs(solution.objective) < 1e-9 and "w = 0" in solution.guarantee
+        assert "w = 0" in cn.one_class_svm(features, nu).solve().guarantee

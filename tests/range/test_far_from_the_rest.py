@@ -380,3 +380,12 @@ def test_thin_sets_around_far_means_keep_their_digits(seed, exponent, representa
     kappa, w = math.sqrt(0.3 / 0.7), sets.tools.stein_root(radius)
     distance = float(np.linalg.norm(np.linalg.solve(F.T, mean))) / w
     assert found == pytest.approx(1 / (distance - kappa), rel=2e-6)
+
+
+def test_a_value_that_is_not_told_from_zero_is_said_to_be_none():
+    """The half-space of two points either side of the origin, 1e-6 of their size from it: the optimum is 5e-13 in their unit."""
+    X = np.array([[8.1162592e-01, 1.15588482e-06], [-1.25123081, 7.86641985e-07]])
+    solution = cn.one_class_svm(cn.LinearFeatures(X), 0.45, form="primal").solve()
+    assert "w = 0 to the solver's accuracy" in solution.guarantee
+    assert solution.attempts[-1].remark == "its residuals do not tell the value from zero"
+    assert not any("share of 1e+" in attempt.remark for attempt in solution.attempts)
