@@ -233,12 +233,13 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
             else source.solution.objective
         )
         unit = abs(target.formulation.objective_unit) if target.formulation is not None else 1.0
-        least = 1.0 if _is_zero(source) and _is_zero(target) else SMALLEST_SCALE
+        mapping = step.objective or (lambda value: value)
+        missed = abs(call(mapping, instance.arguments, source.solution.objective + _missed(source)) - expected)
+        both = _is_zero(source, expected, _missed(target)) and _is_zero(target, target.solution.objective, missed)
+        least = 1.0 if both else SMALLEST_SCALE
         doubt = call(step.doubt, instance.arguments, source.solution) if step.doubt else 0.0
         found = target.solution.objective
         objective = _objective_gap(expected, found, step.relation, least * unit, doubt)
-        mapping = step.objective or (lambda value: value)
-        missed = abs(call(mapping, instance.arguments, source.solution.objective + _missed(source)) - expected)
         # An end without multipliers is as far from the optimum as from the other end, and that one's miss, at most.
         apart = abs(expected - found) + 2 * max(missed, _missed(target))
         zero = max(TIE_TOLERANCE, standard.accuracy)
@@ -281,14 +282,16 @@ def _is_conservative(instance: Instance) -> bool:
     return any(isinstance(part, UncertaintySet) and part.exactness == "conservative" for part in given)
 
 
-def _is_zero(answer: _Answer) -> bool:
+def _is_zero(answer: _Answer, value: float | None = None, beside: float = 0.0) -> bool:
     """Whether the value of an optimum is not told from zero by the residuals of its own point.
 
-    Such values are noise, and have no relative gap: they are compared in the program's unit.
+    Such values are noise, and have no relative gap: they are compared in the program's unit. A point without multipliers has
+    none of its own; its ``value`` is noise where the other end, which leaves ``beside`` of the optimum open, could not tell it.
     """
     solution, formulation = answer.solution, answer.formulation
     if solution is None or solution.residuals is None or formulation is None:
-        return solution is not None and solution.objective == 0.0
+        known = solution.objective if value is None and solution is not None else value
+        return known is not None and abs(known) <= OPEN * beside
     return _within_its_gap(solution, formulation)
 
 

@@ -149,7 +149,7 @@ def _distance(features: FeatureMap, labels: Any) -> float:
         return 1.0
 
 
-def _without_margin(features: FeatureMap, labels: Any = None) -> str | None:
+def without_margin(features: FeatureMap, labels: Any = None) -> str | None:
     try:
         _nearest(features, labels)
     except InfeasibleError as error:
@@ -327,7 +327,7 @@ def svc(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Soluti
     "one_class_svm",
     source="equations 8.6 and 8.7 with nu n < 1",
     latex=r"w=\frac\rho{\rho_*}w_*,\quad\tfrac12\|w\|^2=\frac{\rho^2}{4W_*}",
-    condition=_without_margin,
+    condition=without_margin,
 )
 def as_one_class_svm(features: FeatureMap, labels: Any = None) -> Formulation:
     """The one-class machine below an outlier fraction of 1/n, whose offset is free, on the reflected points."""

@@ -226,8 +226,10 @@ def as_one_class_svm(features: FeatureMap, outlier_fraction: float) -> Formulati
     return one_class_svm.one_class_svm(features, outlier_fraction, form="dual")
 
 
-def _not_hard(features: FeatureMap, outlier_fraction: float) -> str | None:
-    return None if outlier_fraction * features.n < 1 else "slacks are worth their price for outlier_fraction >= 1/n"
+def _not_hard(features: FeatureMap, labels: Any, outlier_fraction: float) -> str | None:
+    if outlier_fraction * features.n >= 1:
+        return "slacks are worth their price for outlier_fraction >= 1/n"
+    return hard_margin.without_margin(features, labels)
 
 
 @METHOD.node(
@@ -246,6 +248,7 @@ def as_hard_margin(features: FeatureMap, labels: Any) -> Formulation:
 METHOD.step(
     "dual",
     "primal",
+    known=one_class_svm.known_scores,
     claim="the primal's optimum is minus the dual's, with w = sum of alpha_i y_i Phi(x_i)",
     equation="equations 8.42 to 8.45",
     reference="formulation",
@@ -259,6 +262,7 @@ METHOD.step(
 METHOD.step(
     "smo",
     "dual",
+    known=one_class_svm.known_scores,
     claim="pairwise steps end at the optimum of the dual",
     equation="equations 8.42 to 8.44",
     reference="algorithm",
@@ -270,7 +274,7 @@ METHOD.step(
     claim="a solver of the usual problem solves this one when it is given the reflected Gram matrix",
     equation="equations 8.42 to 8.44",
     reference="other library",
-    known=lambda apart, features: libsvm_rounding(features),
+    known=lambda apart, features: libsvm_rounding(features) + one_class_svm.known_scores(apart, features),
     values=lambda solution: {"alpha": solution.values["alpha"]},
 )
 METHOD.step(

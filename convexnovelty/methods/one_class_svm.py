@@ -281,9 +281,19 @@ def hard_margin(features: FeatureMap, outlier_fraction: float = 0.0, weights: An
     )
 
 
+def known_scores(apart: float, features: FeatureMap) -> float:
+    r"""What decision values may differ by where the two values miss ``apart`` of the optimum together.
+
+    :math:`\tfrac12\|w\|^2` has the modulus one, so that two normals lie within :math:`2\sqrt{apart}` of each other; a score moves
+    by that times the length of its point, and with it the offset, a quantile of scores.
+    """
+    return float(4 * (apart * features.squared_norms().max()) ** 0.5)
+
+
 METHOD.step(
     "dual",
     "primal",
+    known=known_scores,
     claim="the primal's optimum is minus the dual's, with w = sum of alpha_i Phi(x_i)",
     equation="equations 8.9 to 8.13",
     reference="formulation",
@@ -297,6 +307,7 @@ METHOD.step(
 METHOD.step(
     "smo",
     "dual",
+    known=known_scores,
     claim="pairwise steps end at the optimum of the dual",
     equation="equations 8.22 to 8.26",
     reference="algorithm",
@@ -315,12 +326,13 @@ METHOD.step(
     claim="libsvm's coefficients divided by nu n solve the dual",
     equation="equations 8.13 to 8.15",
     reference="other library",
-    known=lambda apart, features: libsvm_rounding(features),
+    known=lambda apart, features: libsvm_rounding(features) + known_scores(apart, features),
     values=lambda solution: {"alpha": solution.values["alpha"]},
 )
 METHOD.step(
     "reflection",
     "dual",
+    known=known_scores,
     claim="the machine on the sample is the binary nu-machine on the sample and its mirror image, through the origin",
     equation="proposition 8.2 (i)",
     reference="other library",
@@ -337,6 +349,7 @@ METHOD.step(
 METHOD.step(
     "hard_margin",
     "dual",
+    known=known_scores,
     claim="for nu n < 1 the slacks vanish and the box of the dual does not bind",
     equation="equation 8.31",
     reference="formulation",
@@ -355,7 +368,8 @@ def nu_property(solution: Solution, features: FeatureMap, outlier_fraction: floa
         return []
     shares = sample_shares(weights, features.n)
     scores = np.asarray(features.training) @ region.normal
-    scale = max(float(np.abs(scores).max()), np.finfo(float).tiny)
+    # A plane that separates nothing has no scores, and what a solver leaves of its value is noise in the features' own unit.
+    scale = float(np.abs(scores).max()) or features.middle**2
     outliers = float(shares[below(scores, region.offset, 1e-6)].sum())
     support = float(shares[alpha > 1e-6 * shares / outlier_fraction].sum())
     slacks = float(shares @ np.maximum(region.offset - scores, 0)) / outlier_fraction
@@ -436,10 +450,13 @@ def leave_one_out(
 ) -> list[Claim]:
     """Points that fall outside when they are left out are support vectors, so that their share bounds the error.
 
-    Of several optimal offsets another may be used once a point is gone, so that the claim is of a unique one.
+    Of several optimal offsets another may be used once a point is gone, so that the claim is of a unique one. A plane that
+    separates nothing has many multipliers, and its scores are rounding.
     """
-    alpha = solution.values.get("alpha")
+    alpha, region = solution.values.get("alpha"), solution.region
     if solution.offset is None or solution.offset.width > 0:
+        return []
+    if not isinstance(region, HalfSpace) or not region.normal.any():
         return []
     upper = 1 / (outlier_fraction * features.n)
     feasible = upper * (features.n - 1) >= 1

