@@ -249,6 +249,8 @@ class Membership:
         # From here on the origin lies inside of the set, to the last digit: where a set is a point, what rounding
         # leaves outside of the cones would make the dual programs unbounded. And the set is of size one.
         A, right = sp.csr_array(transform @ scaled.A), transform @ scaled.b
+        if cones.zero == cones.size:
+            inside = _onto_equations(ConicProgram(scaled.c, A, right, cones), inside)
         slack = cones.projected(right - A @ inside)
         rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
         self._transform = sp.csr_array(sp.diags_array(rows) @ transform)
@@ -501,10 +503,11 @@ class Membership:
     def centre(self) -> Array:
         """A point in or near the set."""
         columns = self._arrays.columns
-        if not self.is_point or self._raw.A.shape[1] > SMALL:
+        if not self.is_point:
             return np.asarray(self._origin[columns])
-        flat, units = self._raw.cones.zero, self._arrays.units
-        only = np.linalg.lstsq(self._raw.A[:flat].toarray(), self._raw.b[:flat])[0][columns] * units
+        flat, units, only = self._raw.cones.zero, self._arrays.units, self._origin[columns]
+        if self._is_stated:
+            only = np.linalg.lstsq(self._raw.A[:flat].toarray(), self._raw.b[:flat])[0][columns] * units
         # A variance below zero by rounding would have a lift without a minimum: the centre itself has none.
         known = self._known
         near = known is not None and (np.abs(only - known) <= ROUNDING * np.maximum(units, np.abs(known))).all()
@@ -512,12 +515,18 @@ class Membership:
 
     @cached_property
     def is_point(self) -> bool:
-        """Whether equations leave nothing but one point, whatever further variables and the set's numbers may be."""
-        stated = self._raw.A[: self._raw.cones.zero]
+        """Whether nothing but one point is left, whatever further variables and the set's numbers may be."""
         if self._moving:
             return False
-        if not stated.shape[0] or stated.shape[1] > SMALL:
-            return bool(self._program.cones.size == self._program.cones.zero)
+        reduced = self._program.cones.size == self._program.cones.zero and not self._varying.size
+        return reduced or self._is_stated
+
+    @cached_property
+    def _is_stated(self) -> bool:
+        """Whether the membership's own equations leave one point, and not what its inequalities were reduced to."""
+        stated = self._raw.A[: self._raw.cones.zero]
+        if self._moving or not stated.shape[0] or stated.shape[1] > SMALL:
+            return False
         free = scipy.linalg.null_space(stated.toarray(), rcond=FLAT)
         return bool(np.linalg.norm(free[self._arrays.columns]) <= FLAT)
 

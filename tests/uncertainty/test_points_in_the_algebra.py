@@ -23,6 +23,7 @@ from convexnovelty.uncertainty import (
     FactorModel,
     FrobeniusBall,
     GelbrichBall,
+    Interval,
     KLBall,
     MeanMetricEllipsoid,
     MeanSet,
@@ -34,6 +35,8 @@ from convexnovelty.uncertainty import (
     adversary,
     evaluate_deviation,
     evaluate_loss,
+    evaluate_support,
+    gauge,
 )
 from convexnovelty.uncertainty.norm_ball import NormBall
 
@@ -172,3 +175,19 @@ def test_hulls_of_flat_parts_round_means_that_are_not_zero(seed):
     points = (Box([0.5, 0, 0]) | (Box([0.5, 0, 0]) + Box([0, 0.3, 0]))).centred(m)
     v = np.array([0.3, -1.3, 0.4])
     assert adversary(points, v).value == pytest.approx(v @ m + 0.15 + 0.39, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_inequalities_that_leave_the_centre_alone_add_nothing_to_a_hull(seed):
+    """Bounds that meet state no equation, and a point of theirs lies where the centre does: the rest is a diamond."""
+    rng = np.random.default_rng(seed)
+    c, step, w = rng.normal(size=2).round(1), rng.normal(size=2).round(2), rng.normal(size=2).round(1)
+    point, flat = Interval([0, 0], [0, 0]), (Box([0.5, 0]), Box([0, 0.3]))
+    farthest = w @ c + max(0.5 * abs(w[0]), 0.3 * abs(w[1]))
+    for recipe in ((flat[0] | flat[1]) | point, point | (flat[0] | flat[1])):
+        around = recipe.centred(c)
+        assert gauge(around, c + step) == pytest.approx(abs(step[0]) / 0.5 + abs(step[1]) / 0.3, rel=1e-6)
+        assert evaluate_support(around, w, "derived") == pytest.approx(farthest, abs=1e-6)
+        assert adversary(around, w).value == pytest.approx(farthest, abs=1e-6)
+        pairs = (MeanWithin(recipe) * ExactCovariance()).centred(cn.Moments(c, np.eye(2)))
+        assert evaluate_loss(pairs, w, 1.0, "derived") == pytest.approx(farthest + np.linalg.norm(w), abs=1e-6)
