@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.cones import smat, svec
+from convexnovelty.uncertainty.arguments import along, known_set
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, UncertaintySet
 from convexnovelty.uncertainty.derived import membership_of
 from convexnovelty.uncertainty.product import Product
-from convexnovelty.validation import Array, nonnegative, vector
+from convexnovelty.validation import Array, nonnegative
 
 __all__ = ["Adversary", "Worst", "adversary", "worst_member"]
 
@@ -34,6 +35,7 @@ class Adversary:
     """
 
     def __init__(self, uncertainty: UncertaintySet) -> None:
+        known_set(uncertainty)
         self.uncertainty = uncertainty
         # Mean and covariance that do not know of each other are attacked one by one.
         self._split = isinstance(uncertainty, Product) and not uncertainty.means.uses_covariance
@@ -44,7 +46,7 @@ class Adversary:
 
     def __call__(self, a: Any, kappa: float | None = None) -> Worst:
         """The worst case for the direction ``a``; for joint sets of moments also at ``kappa``."""
-        a = vector(a, "a")
+        a = along(self.uncertainty, a)
         d, p = _towards(a), a.size
         if isinstance(self.uncertainty, MomentSet):
             kappa = nonnegative(1.0 if kappa is None else kappa, "kappa")
@@ -66,7 +68,8 @@ class Adversary:
         r"""The pair (or covariance) with the largest :math:`\sqrt{a'Sa}`, whatever its mean."""
         if isinstance(self.uncertainty, CovarianceSet):
             return self(a)
-        a = vector(a, "a")
+        known_set(self.uncertainty, "covariance", "moments")
+        a = along(self.uncertainty, a)
         if self._split:
             spread = self._spread(a)
             return Worst(spread.value, (self._means(a).member, spread.member))
@@ -89,7 +92,8 @@ def adversary(uncertainty: UncertaintySet, a: Any, kappa: float | None = None) -
 
 def worst_member(uncertainty: UncertaintySet, a: Any, kappa: float | None = None) -> Any:
     """A member that attains the worst case: the class's own if it names one, else the adversary's."""
-    a = vector(a, "a")
+    known_set(uncertainty)
+    a = along(uncertainty, a)
     if isinstance(uncertainty, MomentSet):
         named: Any = uncertainty.worst_member(a, nonnegative(1.0 if kappa is None else kappa, "kappa"))
     elif isinstance(uncertainty, MeanSet):

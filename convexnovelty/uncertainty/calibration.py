@@ -18,7 +18,9 @@ import numpy as np
 from convexnovelty.cones import svec
 from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
+from convexnovelty.uncertainty.arguments import known_set
 from convexnovelty.uncertainty.bures_ball import BuresBall
+from convexnovelty.uncertainty.counterparts import MOMENTS
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.derived import membership_of
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
@@ -92,6 +94,7 @@ def calibrate(
 
     Raises InputError where the law says nothing of the set.
     """
+    known_set(recipe, *MOMENTS, name="recipe", recipe=True)
     X = points(X, "X", minimum=2)
     confidence = fraction(confidence, "confidence")
     if isinstance(recipe, Product):
@@ -210,11 +213,7 @@ def _bootstrapped(
         "mean": (truth.mean, truth.covariance if uncertain else None),
         "covariance": truth.covariance,
         "moments": (truth.mean, truth.covariance),
-    }.get(recipe.family)
-    if member is None:
-        raise InputError(
-            f"recipe: {recipe!r} is a set of {recipe.family}; give a set of means, of covariances or of both"
-        )
+    }[recipe.family]
     resamples = integer(resamples, "resamples", 10)
     counts = [min(LOT, resamples - start) for start in range(0, resamples, LOT)]
     states = []
@@ -269,6 +268,7 @@ def cross_validated(
     executor : any ``concurrent.futures`` executor, Dask's ``client.get_executor()`` too, to which ``score`` can be pickled;
         in this process by default. The answer does not depend on it.
     """
+    known_set(recipe, name="recipe", recipe=True)
     X = points(X, "X", minimum=2)
     folds = min(integer(folds, "folds", 2), X.shape[0])
     order = generator(random_state).permutation(X.shape[0])
@@ -292,16 +292,22 @@ def coverage(recipe: Any, moments: Moments, X: Any) -> bool:
 
     Means that see the covariance are judged beside the one in use, as in :func:`calibrate`.
     """
-    if isinstance(recipe, Product):
-        return _covers(recipe.means, moments, X, _is_uncertain(recipe.covariances)) and _covers(
-            recipe.covariances, moments, X, True
-        )
-    return _covers(recipe, moments, X, recipe.family != "mean")
-
-
-def _covers(recipe: Any, moments: Moments, X: Any, uncertain: bool) -> bool:
-    """Whether one set holds the true moments, beside the true covariance or that of the sample."""
+    known_set(recipe, *MOMENTS, name="recipe", recipe=True)
+    if not isinstance(moments, Moments):
+        raise InputError(f"moments: {moments!r} was found; give the true ones, such as Moments(mean, covariance)")
     found = Moments.estimate(X)
+    if found.mean.size != moments.mean.size:
+        raise InputError(
+            f"moments: they are of dimension {moments.mean.size} where X has {found.mean.size} columns; give both the same"
+        )
+    if isinstance(recipe, Product):
+        beside = _is_uncertain(recipe.covariances)
+        return _covers(recipe.means, moments, found, beside) and _covers(recipe.covariances, moments, found, True)
+    return _covers(recipe, moments, found, recipe.family != "mean")
+
+
+def _covers(recipe: Any, moments: Moments, found: Moments, uncertain: bool) -> bool:
+    """Whether one set around the moments that were found holds the true ones, beside the true covariance or the one found."""
     centred = recipe.centred(found)
     if not recipe.numbers():
         return True

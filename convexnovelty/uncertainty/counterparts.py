@@ -14,13 +14,14 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.direct import minimum
 from convexnovelty.errors import ConvexNoveltyError, InputError, SolverError
 from convexnovelty.membership import Counterpart, as_counterpart
+from convexnovelty.uncertainty.arguments import along, known_set
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support, membership_of
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.product import Product, as_moment_set
 from convexnovelty.uncertainty.tools import as_expression
-from convexnovelty.validation import Array, nonnegative, vector
+from convexnovelty.validation import Array, nonnegative
 
 __all__ = [
     "derived_twice",
@@ -36,6 +37,11 @@ __all__ = [
 ENROLS_NOTHING = "the functions that methods call"
 
 Route = Literal["best", "closed", "derived"] | None
+
+MOMENTS, LINEAR = (
+    ("mean", "covariance", "moments"),
+    ("mean", "points"),
+)  # families with a worst loss, and with a support
 
 
 def worst_loss(
@@ -53,7 +59,8 @@ def worst_loss(
     spread : what the program holds already that is at least :func:`worst_deviation` in this direction or its opposite. Where
         mean and covariance do not know of each other it serves here too: the same derived again would be half of the program.
     """
-    pair, a, kappa = as_moment_set(uncertainty), as_expression(a), _factor(kappa)
+    pair, kappa = as_moment_set(uncertainty), _factor(kappa)
+    a = as_expression(a, size=pair.dimension)
 
     def derive() -> Counterpart:
         if isinstance(pair, Product) and not pair.means.uses_covariance:
@@ -74,7 +81,7 @@ def worst_loss(
 def worst_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "best") -> Counterpart:
     r"""The counterpart of :math:`\sup_{S} \sqrt{a'Sa}` over a set of covariances, or those of a joint set."""
     given = as_moment_set(uncertainty) if not isinstance(uncertainty, CovarianceSet) else uncertainty
-    a = as_expression(a)
+    a = as_expression(a, size=given.dimension)
     if route == "derived":
         if isinstance(given, Product) and not given.means.uses_covariance:
             given = given.covariances
@@ -87,9 +94,11 @@ def worst_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "
 
 def support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> Counterpart:
     r"""The counterpart of :math:`\sup_{u\in U} w'u` over a set of points, or of means that stand alone."""
-    w = as_expression(w, "w")
+    known_set(uncertainty, *LINEAR)
     if isinstance(uncertainty, PointSet) and uncertainty._center is None:
+        w = as_expression(w, "w", uncertainty.size)
         uncertainty = uncertainty.centred(np.zeros(w.size))
+    w = as_expression(w, "w", uncertainty.dimension)
 
     def derive() -> Counterpart:
         return _in_units(lambda direction: derived_support(uncertainty, direction), w, uncertainty)
@@ -231,19 +240,26 @@ def _spread(uncertainty: Any) -> float:
     return float(np.linalg.norm(uncertainty.factor)) or float(uncertainty.unit) or 1.0
 
 
-def evaluate_loss(uncertainty: UncertaintySet | None, a: Any, kappa: float, route: Route = "best") -> float:
+def evaluate_loss(uncertainty: UncertaintySet, a: Any, kappa: float, route: Route = "best") -> float:
     """The number that :func:`worst_loss` stands for at a fixed ``a``."""
-    return _evaluated(uncertainty, vector(a, "a"), lambda direction: worst_loss(uncertainty, direction, kappa, route))
+    known_set(uncertainty, *MOMENTS)
+    return _evaluated(
+        uncertainty, along(uncertainty, a), lambda direction: worst_loss(uncertainty, direction, kappa, route)
+    )
 
 
-def evaluate_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "best") -> float:
+def evaluate_deviation(uncertainty: UncertaintySet, a: Any, route: Route = "best") -> float:
     """The number that :func:`worst_deviation` stands for at a fixed ``a``."""
-    return _evaluated(uncertainty, vector(a, "a"), lambda direction: worst_deviation(uncertainty, direction, route))
+    known_set(uncertainty, *MOMENTS)
+    return _evaluated(
+        uncertainty, along(uncertainty, a), lambda direction: worst_deviation(uncertainty, direction, route)
+    )
 
 
 def evaluate_support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> float:
     """The number that :func:`support` stands for at a fixed ``w``."""
-    w = vector(w, "w")
+    known_set(uncertainty, *LINEAR)
+    w = along(uncertainty, w, "w")
     if isinstance(uncertainty, PointSet) and uncertainty._center is None:
         uncertainty = uncertainty.centred(np.zeros(w.size))
     return _evaluated(uncertainty, w, lambda direction: support(uncertainty, direction, route))

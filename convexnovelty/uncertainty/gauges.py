@@ -23,6 +23,7 @@ from convexnovelty.direct import attempts, minimum
 from convexnovelty.errors import SolverError
 from convexnovelty.membership import Membership
 from convexnovelty.moments import Moments
+from convexnovelty.uncertainty.arguments import blocks_of, is_covariance, known_set
 from convexnovelty.uncertainty.base import MeanSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.derived import membership_of
@@ -34,8 +35,6 @@ from convexnovelty.validation import Array
 __all__ = ["gauge", "resizable", "size_name"]
 
 ENROLS_NOTHING = "the sizes of sets"
-
-NOTHING = 1e-12  # share of the largest entry of a matrix up to which an eigenvalue below zero is rounding
 
 
 def size_name(uncertainty: UncertaintySet) -> str | None:
@@ -64,13 +63,19 @@ def gauge(uncertainty: Any, member: Any, *, largest: float = 1e6) -> float:
     ----------
     uncertainty : a centred set; for a set of means a pair may be given, whose covariance it sees.
     member : a point, a mean, a covariance, or a pair of mean and covariance.
-    largest : where the search ends, in units of the set's present size; infinity is returned beyond.
+    largest : where a search by halving ends, in units of the set's present size; infinity is returned beyond. Formulas and
+        convex programs need none.
 
     Returns
     -------
-    The size; infinity if the set holds the member at no size.
+    The size; infinity if the set holds the member at no size. No set of covariances holds an indefinite matrix.
+
+    Raises InputError for what is no member of the set's family: another shape, a matrix that is not symmetric, NaN.
     """
-    blocks = [np.asarray(block) for block in _blocks(member)]
+    known_set(uncertainty)
+    blocks = blocks_of(uncertainty, member)
+    if not all(is_covariance(block) for block in blocks if block.ndim == 2):
+        return math.inf  # every set of covariances is one of positive semidefinite matrices
     if isinstance(uncertainty, MeanSet):
         blocks = [blocks[0], *(blocks[1:] or [np.asarray(uncertainty.covariance)])]
     name = size_name(uncertainty)
@@ -78,8 +83,6 @@ def gauge(uncertainty: Any, member: Any, *, largest: float = 1e6) -> float:
         return _minkowski(uncertainty, blocks)
     if name == "multiple" and hasattr(uncertainty, "shift"):
         back = [block - shift for block, shift in zip(blocks, uncertainty.shift, strict=False)]
-        if any(block.ndim == 2 and np.linalg.eigvalsh(block)[0] < -NOTHING * np.abs(block).max() for block in back):
-            return math.inf  # no covariance is moved there
         whole = (*back, *blocks[len(back) :])
         return gauge(uncertainty.part, whole if len(whole) > 1 else whole[0], largest=largest)
     if name == "multiple" and not _is_moved(uncertainty):

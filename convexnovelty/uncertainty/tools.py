@@ -39,14 +39,14 @@ __all__ = [
 ENROLS_NOTHING = "tools of the sets"
 
 
-def as_expression(a: Any, name: str = "a") -> Any:
-    """``a`` as a CVXPY expression of shape (p,)."""
-    made = a if isinstance(a, cp.Expression) else cp.Constant(vector(a, name))
-    if made.ndim == 1:
-        return made
-    if made.size == max(made.shape, default=0):
-        return cp.reshape(made, (made.size,), order="F")
-    raise InputError(f"{name}: shape {made.shape} was found; give a vector")
+def as_expression(a: Any, name: str = "a", size: int | None = None) -> Any:
+    """``a`` as a CVXPY expression of shape (p,), of the size that is asked for."""
+    made = a if isinstance(a, cp.Expression) else cp.Constant(vector(a, name, size))
+    if made.size != max(made.shape, default=0):
+        raise InputError(f"{name}: shape {made.shape} was found; give a vector")
+    if size is not None and made.size != size:
+        raise InputError(f"{name}: length {made.size} was found where {size} is needed")
+    return made if made.ndim == 1 else cp.reshape(made, (made.size,), order="F")
 
 
 def listed(constraints: Any) -> list[Any]:

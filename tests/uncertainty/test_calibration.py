@@ -392,7 +392,7 @@ def test_what_cannot_be_calibrated_says_so():
     X = normal(np.random.default_rng(4), 20)
     with pytest.raises(InputError, match="bootstrap"):
         sets.calibrate(sets.FrobeniusBall(), X, law="chi-square")
-    with pytest.raises(InputError, match="set of points"):
+    with pytest.raises(InputError, match=r"recipe: NormBall.* was found; give a set of means"):
         sets.calibrate(sets.NormBall(2, 1), X)
     with pytest.raises(InputError, match="confidence"):
         sets.calibrate(sets.FrobeniusBall(), X, 1.2)
