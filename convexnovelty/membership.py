@@ -48,7 +48,7 @@ from convexnovelty.round_position import (
 from convexnovelty.units import evened, in_units, squares, with_even_squares
 from convexnovelty.validation import Array
 
-__all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex"]
+__all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex", "proves_empty"]
 
 CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
 MARGIN = 1e-3  # change that leaves the multiplier of size one inside of every dual cone
@@ -427,7 +427,7 @@ class Membership:
             if np.isfinite(early).all() and well_inside(program, early) and _holds(program, early, ROUNDING):
                 return early
         for solution in attempts(posed, LADDER[1:]):
-            if "PrimalInfeasible" in solution.status and _proves_empty(posed, solution) and _gap(program) > CERTIFICATE:
+            if "PrimalInfeasible" in solution.status and proves_empty(posed, solution) and _gap(program) > CERTIFICATE:
                 raise EmptySetError(
                     f"{name or self.name} is empty: nothing satisfies all of its constraints; relax one"
                 )
@@ -509,9 +509,13 @@ class Membership:
         if self._is_stated:
             only = np.linalg.lstsq(self._raw.A[:flat].toarray(), self._raw.b[:flat])[0][columns] * units
         # A variance below zero by rounding would have a lift without a minimum: the centre itself has none.
-        known = self._known
-        near = known is not None and (np.abs(only - known) <= ROUNDING * np.maximum(units, np.abs(known))).all()
-        return np.asarray(known if near else only)
+        return np.asarray(self._known if self._near_known(only).all() else only)
+
+    def _near_known(self, v: Array) -> NDArray[np.bool_]:
+        """Which coordinates differ from those of the known centre by no more than rounding."""
+        if self._known is None:
+            return np.zeros(v.size, dtype=bool)
+        return np.asarray(np.abs(v - self._known) <= ROUNDING * np.maximum(self._arrays.units, np.abs(self._known)))
 
     @cached_property
     def is_point(self) -> bool:
@@ -531,13 +535,35 @@ class Membership:
         return bool(np.linalg.norm(free[self._arrays.columns]) <= FLAT)
 
     @cached_property
-    def _flat(self) -> NDArray[np.bool_]:
-        """The coordinates in which all members agree, by equations."""
+    def _free(self) -> Array | None:
+        """What the equations leave free, in the set's own coordinates: columns that span it, None where they are no help."""
         stated = self._program.A[: self._program.cones.zero]
         if not stated.shape[0] or stated.shape[1] > SMALL:
-            return np.zeros(self.size, dtype=bool)
+            return None
         free = scipy.linalg.null_space(stated.toarray(), rcond=FLAT)
-        return np.asarray(np.linalg.norm(self._frame @ free[self.columns], axis=1) <= FLAT * self.widths)
+        return np.asarray(self._frame @ free[self.columns])
+
+    @cached_property
+    def _flat(self) -> NDArray[np.bool_]:
+        """The coordinates in which all members agree, by equations."""
+        if self._free is None:
+            return np.zeros(self.size, dtype=bool)
+        return np.asarray(np.linalg.norm(self._free, axis=1) <= FLAT * self.widths)
+
+    def leads_to(self, step: Array, origin: Array) -> bool:
+        """Whether a step from an origin may be made of members' steps from there: not where equations keep all of them off it.
+
+        A solver is asked for the last digits, and may lose itself where the step is as far off as one likes.
+        """
+        if self._free is None or self.tilted:
+            return True
+        own = slice(step.size)  # of pairs the means alone may be asked for
+        within = np.column_stack([self._free[own], self.centre[own] - origin]) / self.widths[own, None]
+        sizes = np.linalg.norm(within, axis=0)
+        used = sizes > ROUNDING * sizes.max()
+        left, values, _ = np.linalg.svd(within[:, used] / sizes[used], full_matrices=False)
+        axes, step = left[:, values > FLAT * values.max(initial=0.0)], step / self.widths[own]
+        return bool(np.linalg.norm(step - axes @ (axes.T @ step)) <= CERTIFICATE * np.linalg.norm(step))
 
     @property
     def widths(self) -> Array:
@@ -698,7 +724,10 @@ class Membership:
         raise SolverError(f"{self.name}: the worst member could not be found ({', '.join(statuses)})", statuses[-1])
 
     def _member(self, x: Array) -> Array:
-        return np.asarray(self.centre + self._frame @ x[self.columns])
+        found = self.centre + self._frame @ x[self.columns]
+        # Where no member moves, none is to be off the centre by what a solver left of it.
+        exact = self._flat & self._near_known(found)
+        return np.asarray(np.where(exact, self._known, found) if exact.any() else found)
 
     def _settled(self, x: Array) -> Array:
         """A solver's point moved by the little that makes it a member: onto the equations, then towards the origin.
@@ -894,7 +923,7 @@ def _minimiser(program: ConicProgram) -> Array | None:
     return None
 
 
-def _proves_empty(program: ConicProgram, solution: ConicSolution) -> bool:
+def proves_empty(program: ConicProgram, solution: ConicSolution) -> bool:
     """Whether a multiplier shows by our own arithmetic that no point is feasible: A'z = 0, z in K*, b'z < 0."""
     value = float(program.b @ solution.z)
     residual = float(np.linalg.norm(program.A.T @ solution.z))

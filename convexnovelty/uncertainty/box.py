@@ -68,4 +68,4 @@ class Box(PointSet):
 
     def gauge(self, u: Array) -> float:
         """The largest offset in half-widths."""
-        return largest_ratio(np.abs(u - self.center), self._widths)
+        return largest_ratio(u - self.center, self._widths, self.center)

@@ -84,6 +84,12 @@ class EntrywiseInterval(CovarianceSet):
     def _deviations(self) -> Array:
         return np.sqrt(np.maximum(np.diag(self.center), 0.0))
 
+    @property
+    def _units(self) -> Array:
+        """The deviations as units of the columns, none of them zero."""
+        found = self._deviations
+        return np.maximum(found, 1e-8 * found.max()) if found.any() else np.ones(found.size)
+
     def membership(self, S: cp.Expression) -> list[Any]:
         """Each entry is within its bound."""
         return [cp.abs(S - self.center) <= self.radius * self._widths]
@@ -100,7 +106,7 @@ class EntrywiseInterval(CovarianceSet):
         whole = cp.Variable((p + 1, p + 1), PSD=True)
         M, level = whole[:p, :p], whole[p, p]
         # In units of the nominal deviations, so that the matrices are of size one whatever the columns' units.
-        units = np.maximum(self._deviations, 1e-8 * self._deviations.max()) if self._deviations.any() else np.ones(p)
+        units = self._units
         widths, correlation = self._widths / np.outer(units, units), self.center / np.outer(units, units)
         spread = cp.sum(cp.multiply(widths, cp.abs(M)))
         paid = cp.sum(cp.multiply(correlation, M)) + self.tuned("radius") * spread
@@ -113,4 +119,5 @@ class EntrywiseInterval(CovarianceSet):
 
     def gauge(self, S: Array) -> float:
         """The largest change of an entry in half-widths."""
-        return largest_ratio(np.abs(S - self.center).ravel(), self._widths.ravel())
+        units = np.outer(self._units, self._units)
+        return largest_ratio((S - self.center) / units, self._widths / units, self.center / units)

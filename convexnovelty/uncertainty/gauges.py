@@ -21,7 +21,7 @@ from convexnovelty.cones import svec
 from convexnovelty.conic import ConicProgram
 from convexnovelty.direct import attempts, minimum
 from convexnovelty.errors import SolverError
-from convexnovelty.membership import Membership
+from convexnovelty.membership import Membership, proves_empty
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty.arguments import blocks_of, is_covariance, known_set
 from convexnovelty.uncertainty.base import MeanSet, UncertaintySet
@@ -120,6 +120,8 @@ def _minkowski(part: Any, blocks: list[Array]) -> float:
     else:
         center = _flat(_blocks(part.center))
         member, held = _flat(blocks), membership_of(part)
+    if not held.leads_to(member - center, center):
+        return math.inf
     multiple = cp.Variable(nonneg=True)
     whole, constraints = held.multiple(multiple)
     moved = whole[: center.size] - multiple * center - (member - center)
@@ -147,8 +149,10 @@ def _least(size: Any, constraints: list[Any]) -> float | None:
     found = minimum(scaled)
     if found is not None:
         return max(found * unit, 0.0)
-    refused = any(solution.status == "PrimalInfeasible" for solution in attempts(scaled, (1e-8,)))
-    return math.inf if refused else None
+    for posed in (scaled, scaled.equilibrated()[0]):
+        if any("PrimalInfeasible" in found.status and proves_empty(posed, found) for found in attempts(posed, (1e-8,))):
+            return math.inf
+    return None
 
 
 def _with(uncertainty: Any, name: str, value: Any) -> Any:

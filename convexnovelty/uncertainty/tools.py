@@ -226,8 +226,10 @@ def stein_divergence(F: Array, S: Array) -> float:
     return 0.5 * float(np.sum(values - 1.0 - np.log(values)))
 
 
-def largest_ratio(sizes: Array, widths: Array) -> float:
-    """The largest size in widths; infinite where a width of zero is exceeded."""
-    if np.any(sizes[widths == 0] > 0):
+def largest_ratio(steps: Array, widths: Array, center: Array) -> float:
+    """The largest step from the centre in widths; infinite where a width of zero is exceeded by more than rounding."""
+    sizes = np.abs(steps)
+    rounding = 1e-8 * float(sizes.max(initial=0.0)) + 4.0 * np.finfo(float).eps * np.abs(center)
+    if np.any((widths == 0) & (sizes > rounding)):
         return math.inf
     return float(np.max(sizes[widths > 0] / widths[widths > 0], initial=0.0))

@@ -107,6 +107,61 @@ def test_the_gauge_of_a_users_set_is_found_by_a_program_or_by_halving():
     assert sets.gauge(Squared(0.01).centred(nominal), member) == pytest.approx(math.hypot(0.3, 0.1), rel=1e-4)
 
 
+PLANE = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]])
+ACROSS = np.cross(PLANE[:, 0], PLANE[:, 1]) / np.linalg.norm(np.cross(PLANE[:, 0], PLANE[:, 1]))
+
+
+@pytest.mark.parametrize("off", [0.3, 1e-3, 1e-5])
+@pytest.mark.parametrize(
+    "part, size",
+    [
+        (sets.Interval([-1, -1], [1, 2]), 0.3),
+        (sets.Box([1, 2.0], 1.0) | sets.NormBall(2, 0.5), 0.3),
+        (sets.ScenarioHull([[1.0, 0], [0, 1], [-1, -1]]), 0.5),
+        (sets.Budget(1.6, [1.0, 2.0]) & sets.NormBall(2, 1.0), math.hypot(0.3, 0.2)),
+    ],
+    ids=["interval", "hull", "scenarios", "intersection"],
+)
+def test_a_point_off_the_plane_of_a_flat_set_is_held_at_no_size(part, size, off):
+    """In the plane the point is T(.3, .2), whose size is read off the part; ended in an error of the solver beside it."""
+    for center in (np.zeros(3), np.array([1.0, -2.0, 0.5])):
+        image, inside = part.image(PLANE).centred(center), center + PLANE @ [0.3, 0.2]
+        assert sets.gauge(image, inside) == pytest.approx(size, rel=1e-6)
+        assert sets.gauge(image, inside + off * ACROSS) == math.inf
+
+
+def test_a_point_off_the_line_of_a_segment_is_held_at_no_size():
+    image = (sets.Box([0.967], 2.0) | sets.NormBall(math.inf, 0.5)).image([[-0.834], [-1.801]]).centred([0.07, 1.63])
+    for step in np.random.default_rng(0).normal(size=(60, 2)).round(2) / 2:
+        assert sets.gauge(image, image.center + step, largest=10.0) == math.inf
+    assert sets.gauge(image, image.center + 0.967 * np.array([0.834, 1.801])) == pytest.approx(0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-4])
+def test_a_worst_member_stays_where_half_widths_are_zero(unit):
+    """Correlations alone are uncertain there: no variance may be off by what a solver leaves of it."""
+    for seed in range(3):
+        nominal = laws.moments(3, unit=unit, seed=seed)
+        widths = unit**2 * (1.0 - np.eye(3))
+        around = sets.EntrywiseInterval(0.3, widths, semidefinite=False).centred(nominal)
+        worst = sets.worst_member(around, np.array([0.3, -1.0, 0.7]))
+        assert np.array_equal(np.diag(worst), np.diag(nominal.covariance))
+        assert sets.gauge(around, worst) == pytest.approx(0.3, rel=1e-6)
+        moved = worst + 1e-3 * unit**2 * np.diag([1.0, 0, 0])
+        assert sets.gauge(around, moved) == math.inf
+
+
+def test_rounding_of_a_sum_passes_for_no_step():
+    """A third is no binary number, so that the point and the centre add up to other last digits in the flat coordinate."""
+    center = np.array([1e6 / 3, 1.0])
+    around = sets.Box([0.0, 1.0]).centred(center)
+    point = np.array([center[0] * (1 + 2e-16), 1.0 + 1e-9])
+    assert point[0] != center[0]
+    assert sets.gauge(around, point) == pytest.approx(1e-9, rel=1e-6)
+    assert sets.gauge(around, center + np.array([1e-6, 0.5])) == math.inf
+    assert sets.gauge(around, center + np.array([1e-6, 0.0])) == math.inf
+
+
 def covered(recipe, make, truth, n, repetitions, **options):
     """The share of samples on whose moments the calibrated set holds the true ones."""
     rng = np.random.default_rng(5)
