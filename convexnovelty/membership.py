@@ -249,7 +249,7 @@ class Membership:
         # From here on the origin lies inside of the set, to the last digit: where a set is a point, what rounding
         # leaves outside of the cones would make the dual programs unbounded. And the set is of size one.
         A, right = sp.csr_array(transform @ scaled.A), transform @ scaled.b
-        if cones.zero == cones.size:
+        if not self.tilted:
             inside = _onto_equations(ConicProgram(scaled.c, A, right, cones), inside)
         slack = cones.projected(right - A @ inside)
         rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
@@ -550,20 +550,27 @@ class Membership:
             return np.zeros(self.size, dtype=bool)
         return np.asarray(np.linalg.norm(self._free, axis=1) <= FLAT * self.widths)
 
-    def leads_to(self, step: Array, origin: Array) -> bool:
-        """Whether a step from an origin may be made of members' steps from there: not where equations keep all of them off it.
+    @cached_property
+    def _is_across(self) -> bool:
+        """Whether members keep to a plane, by equations, that is none of the planes along coordinates."""
+        if self._free is None:
+            return False
+        seen = np.linalg.svd(self._free / self.widths[:, None], compute_uv=False)
+        return bool(int(np.sum(seen > FLAT * seen.max(initial=0.0))) < int(np.sum(~self._flat)))
 
-        A solver is asked for the last digits, and may lose itself where the step is as far off as one likes.
+    def span(self, origin: Array) -> Array | None:
+        """Orthonormal axes of the steps that members make from an origin, in widths; None where equations do not show them.
+
+        Of pairs an origin of means alone asks for the steps of the means.
         """
         if self._free is None or self.tilted:
-            return True
-        own = slice(step.size)  # of pairs the means alone may be asked for
-        within = np.column_stack([self._free[own], self.centre[own] - origin]) / self.widths[own, None]
+            return None
+        own = slice(origin.size)
+        within = np.column_stack([self._free[own], self._shared_centre[own] - origin]) / self.widths[own, None]
         sizes = np.linalg.norm(within, axis=0)
         used = sizes > ROUNDING * sizes.max()
         left, values, _ = np.linalg.svd(within[:, used] / sizes[used], full_matrices=False)
-        axes, step = left[:, values > FLAT * values.max(initial=0.0)], step / self.widths[own]
-        return bool(np.linalg.norm(step - axes @ (axes.T @ step)) <= CERTIFICATE * np.linalg.norm(step))
+        return np.asarray(left[:, values > FLAT * values.max(initial=0.0)])
 
     @property
     def widths(self) -> Array:
@@ -657,15 +664,24 @@ class Membership:
         # In its own coordinates the set lies around the origin.
         x = cp.Variable(program.c.size, name=SHARED, value=np.zeros(program.c.size))
         slack = share * program.b - program.A @ x
-        # What a solver leaves of a centre would pass for the size of a coordinate in what it becomes a part of, where that is
-        # zero, or the same in both parts of a hull.
-        centre, known = self.centre, np.zeros(self.size) if self._known is None else self._known
-        for exact, left in ((known, np.where(self._flat, TOLERATED, SNAPPED)), (0.0, BESIDE)):
-            centre = np.where(np.abs(centre - exact) <= left * np.maximum(self.widths, np.abs(exact)), exact, centre)
         moving = sp.csr_array(sp.diags_array(np.where(self._flat, 0.0, 1.0)) @ self._frame)
         moving.eliminate_zeros()
-        v = share * centre + moving @ x[self.columns]
+        v = share * self._shared_centre + moving @ x[self.columns]
         return v, program.cones.constraints(slack)
+
+    @property
+    def _shared_centre(self) -> Array:
+        """The centre without what a solver left of it: where the known one is zero, or that of another part of a hull.
+
+        That would pass for the size of a coordinate in what it becomes a part of.
+        """
+        centre, known = self.centre, np.zeros(self.size) if self._known is None else self._known
+        for exact, left in ((known, np.where(self._flat, TOLERATED, SNAPPED)), (0.0, BESIDE)):
+            near = np.abs(centre - exact) <= left * np.maximum(self.widths, np.abs(exact))
+            # Some coordinates of a point in a plane that is across them, moved without the others, leave the plane.
+            near &= self._flat | (near.all() or not self._is_across)
+            centre = np.where(near, exact, centre)
+        return np.asarray(centre)
 
     def maximise(
         self, w: Array, root: Array | None = None, kappa: float = 0.0, *, settle: bool = True

@@ -36,6 +36,10 @@ __all__ = ["gauge", "resizable", "size_name"]
 
 ENROLS_NOTHING = "the sizes of sets"
 
+BESIDE = 1e-8  # share of a step by which it may leave the plane that holds all steps of members
+LAST_DIGITS = 1e-12  # share of a centre that rounding, there and in a member, leaves of their difference
+STILL = 1e-9  # step, in widths of the set, below which such a difference is none
+
 
 def size_name(uncertainty: UncertaintySet) -> str | None:
     """The number by which a set grows: its radius, or the multiple of a dilation; None where there is no such number.
@@ -120,12 +124,23 @@ def _minkowski(part: Any, blocks: list[Array]) -> float:
     else:
         center = _flat(_blocks(part.center))
         member, held = _flat(blocks), membership_of(part)
-    if not held.leads_to(member - center, center):
-        return math.inf
+    widths = held.widths[: center.size]
+    step, origin = (member - center) / widths, np.abs(center) / widths
+    if (np.abs(step) <= np.minimum(STILL, LAST_DIGITS * np.maximum(origin, 1.0))).all():
+        return 0.0
+    # In coordinates that the steps share: equations that repeat each other would differ by what rounding leaves of them.
+    axes = held.span(center)
+    if axes is not None:
+        off = float(np.linalg.norm(step - axes @ (axes.T @ step)))
+        if off > BESIDE * np.linalg.norm(step) + LAST_DIGITS * np.linalg.norm(origin):
+            return math.inf
+        if not axes.size:
+            return 0.0
+    turn = np.eye(center.size) if axes is None else axes.T
     multiple = cp.Variable(nonneg=True)
     whole, constraints = held.multiple(multiple)
-    moved = whole[: center.size] - multiple * center - (member - center)
-    tied = cp.multiply(1.0 / held.widths[: center.size], moved) == 0
+    moved = whole[: center.size] - multiple * center
+    tied = turn @ cp.multiply(1.0 / widths, moved) == turn @ step
     found = _least(multiple, [tied, *constraints])
     if found is None:
         raise SolverError(f"{part!r}: the multiple that holds a member could not be found", "inaccurate")

@@ -162,6 +162,27 @@ def test_rounding_of_a_sum_passes_for_no_step():
     assert sets.gauge(around, center + np.array([1e-6, 0.0])) == math.inf
 
 
+def test_the_last_digit_of_a_coordinate_that_is_certain_makes_no_member_impossible():
+    """Four in widths of 0.2 is 20, whatever rounding a sum leaves beside; and nothing moves by rounding alone."""
+    interval = sets.Interval([0.0, 0.0, 0.0], [0.0, 0.0, 0.2]).centred([-0.2, 0.9, 1.9])
+    assert sets.gauge(interval, interval.center + np.array([0.0, -2.3e-15, 4.0])) == pytest.approx(20.0, rel=1e-6)
+    assert sets.gauge(interval, interval.center + np.array([0.0, -2e-6, 4.0])) == math.inf
+    assert sets.gauge(interval, interval.center - np.array([0.0, 0.0, 3e-16])) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(50, 54))
+def test_multiples_of_worst_members_of_a_plane_across_the_coordinates(seed):
+    """A dilation's middle is known to a solver's digits; parts of it at the centre would leave the plane."""
+    rng = np.random.default_rng(seed)
+    one, other, plane = rng.normal(size=(2, 2)), rng.normal(size=(2, 1)), rng.normal(size=(4, 2))
+    part = sets.NormBall(1.5, 0.5).preimage(one) + sets.Interval([0.0], [0.0]).image(other)
+    recipe, center = part.image(plane), rng.normal(size=4).round(1)
+    worst = center + plane @ np.linalg.solve(one, [0.5, 0.0])
+    around = (1.0 * recipe).centred(center)
+    for multiple in (1.0, 3.0):
+        assert sets.gauge(around, center + multiple * (worst - center)) == pytest.approx(multiple, rel=1e-6)
+
+
 def covered(recipe, make, truth, n, repetitions, **options):
     """The share of samples on whose moments the calibrated set holds the true ones."""
     rng = np.random.default_rng(5)
