@@ -23,7 +23,9 @@ from convexnovelty.uncertainty.bures_ball import BuresBall
 from convexnovelty.uncertainty.counterparts import MOMENTS
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.derived import membership_of
+from convexnovelty.uncertainty.exact import Exact
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
+from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gauges import gauge, resizable, size_name
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
@@ -290,7 +292,8 @@ def cross_validated(
 def coverage(recipe: Any, moments: Moments, X: Any) -> bool:
     """Whether the set centred on the moments of ``X`` holds the true ones.
 
-    Means that see the covariance are judged beside the one in use, as in :func:`calibrate`.
+    Means that see the covariance are judged beside the one in use, as in :func:`calibrate`. What is said to be exact is
+    not judged.
     """
     known_set(recipe, *MOMENTS, name="recipe", recipe=True)
     if not isinstance(moments, Moments):
@@ -309,7 +312,7 @@ def coverage(recipe: Any, moments: Moments, X: Any) -> bool:
 def _covers(recipe: Any, moments: Moments, found: Moments, uncertain: bool) -> bool:
     """Whether one set around the moments that were found holds the true ones, beside the true covariance or the one found."""
     centred = recipe.centred(found)
-    if not recipe.numbers():
+    if isinstance(recipe, (Exact, ExactMean, ExactCovariance)):
         return True
     pair = (moments.mean, moments.covariance if uncertain else found.covariance)
     member = moments.covariance if recipe.family == "covariance" else pair

@@ -126,7 +126,10 @@ def _minkowski(part: Any, blocks: list[Array]) -> float:
         member, held = _flat(blocks), membership_of(part)
     widths = held.widths[: center.size]
     step, origin = (member - center) / widths, np.abs(center) / widths
-    if (np.abs(step) <= np.minimum(STILL, LAST_DIGITS * np.maximum(origin, 1.0))).all():
+    size = np.maximum(origin, 1.0)
+    # A point has no size beside which a step would be large, and where it is, is known to fewer digits than the centre is.
+    still = STILL * size if held.is_point else np.minimum(STILL, LAST_DIGITS * size)
+    if (np.abs(step) <= still).all():
         return 0.0
     # In coordinates that the steps share: equations that repeat each other would differ by what rounding leaves of them.
     axes = held.span(center)

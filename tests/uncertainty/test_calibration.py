@@ -183,6 +183,26 @@ def test_multiples_of_worst_members_of_a_plane_across_the_coordinates(seed):
         assert sets.gauge(around, center + multiple * (worst - center)) == pytest.approx(multiple, rel=1e-6)
 
 
+def test_a_set_that_is_one_point_holds_it_to_the_digits_that_it_is_known_to():
+    """The image of the exact covariance under an invertible matrix is that covariance."""
+    matrix = np.array([[0.79909415, -2.41708156], [0.62393959, -1.9554236]])
+    nominal = Moments(np.zeros(2), [[0.7, 1.1], [1.1, 5.1]])
+    around = (1.0 * sets.ExactCovariance().image(matrix)).centred(nominal)
+    assert sets.gauge(around, nominal.covariance * (1 + 1e-11)) == 0.0
+    assert sets.gauge(around, nominal.covariance * (1 + 1e-7)) == math.inf
+
+
+def test_coverage_of_a_set_without_numbers_is_membership():
+    """Nothing is said of what is exact; scenarios hold what lies between them."""
+    X = np.random.default_rng(2).standard_normal((200, 2))
+    hull = sets.CovarianceHull([np.eye(2), 3 * np.eye(2)])
+    for scale, held in ((2.0, True), (1.0, True), (5.0, False), (0.5, False)):
+        truth = Moments(np.zeros(2), scale * np.eye(2))
+        assert sets.coverage(hull, truth, X) == held
+        assert sets.coverage(sets.ExactMean() * hull, truth, X) == held
+        assert sets.coverage(sets.ExactCovariance(), truth, X)
+
+
 def covered(recipe, make, truth, n, repetitions, **options):
     """The share of samples on whose moments the calibrated set holds the true ones."""
     rng = np.random.default_rng(5)
