@@ -17,7 +17,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap
 from convexnovelty.formulation import Solution
 from convexnovelty.regions import Guarantee, HalfSpace
-from convexnovelty.validation import Array, fraction, integer, nonnegative, positive, symmetric, vector
+from convexnovelty.validation import Array, fraction, integer, nonnegative, number, positive, symmetric, vector
 
 __all__ = [
     "MarginBound",
@@ -38,7 +38,7 @@ SUPPORT = 1e-6
 
 def slack_sum(scores: Any, theta: float) -> float:
     r"""Equation 8.34: :math:`\mathcal D(X, f, \theta) = \sum_i \max\{0, \theta - f(x_i)\}` of the scores f(x_i)."""
-    values = vector(scores, "scores")
+    values, theta = vector(scores, "scores"), number(theta, "theta")
     return float(np.maximum(theta - values, 0.0).sum())
 
 
@@ -99,7 +99,9 @@ def margin_bound(
     """
     m = integer(m, "m", 1)
     slacks, gamma, delta = nonnegative(slacks, "slacks"), positive(gamma, "gamma"), fraction(delta, "delta")
-    margin = gamma / (positive(norm, "norm") * positive(radius, "radius"))
+    margin = positive(
+        gamma / positive(norm, "norm") / positive(radius, "radius"), "gamma / (norm radius)", squared=True
+    )
     size = math.log(2) / (4 * C**2) * margin**2 * m
     share = 2 * slacks / gamma
     # x log(e (n/x + 1)) tends to zero with x.

@@ -6,12 +6,15 @@ smaller is then no null direction, and rescaling columns never changes the rank.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from convexnovelty.errors import IndefiniteError
 from convexnovelty.validation import Array
 
-__all__ = ["Spectrum", "leading", "own_axes", "own_root", "spectrum", "stacked"]
+__all__ = ["Spectrum", "leading", "own_axes", "own_root", "refuse_indefinite", "spectrum", "stacked"]
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -40,14 +43,23 @@ def spectrum(S: Array, name: str = "covariance") -> Spectrum:
     # eigenvalues in the given units decide.
     values, vectors = np.linalg.eigh(S)
     largest = float(np.abs(values).max())
-    if values[0] < -NEGATIVE * largest:
+    _judged(values, name)
+    keep = values > p * EPS * largest
+    return np.ones(p), np.sqrt(values[keep][::-1]), np.ascontiguousarray(vectors[:, keep].T[::-1])
+
+
+def refuse_indefinite(S: Array, name: str) -> None:
+    """Raise IndefiniteError for a symmetric matrix with an eigenvalue that is negative by more than rounding."""
+    _judged(np.linalg.eigvalsh(S), name)
+
+
+def _judged(values: NDArray[Any], name: str) -> None:
+    if values[0] < -NEGATIVE * float(np.abs(values).max()):
         raise IndefiniteError(
             f"{name}: not positive semidefinite, its least eigenvalue is {values[0]:.6g} where the largest is "
             f"{values[-1]:.6g}; give a covariance matrix",
             float(values[0]),
         )
-    keep = values > p * EPS * largest
-    return np.ones(p), np.sqrt(values[keep][::-1]), np.ascontiguousarray(vectors[:, keep].T[::-1])
 
 
 def own_axes(S: Array) -> tuple[Array, Array, Array]:

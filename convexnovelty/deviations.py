@@ -25,7 +25,7 @@ import numpy as np
 from scipy import special
 
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array, integer, number
+from convexnovelty.validation import Array, integer, listed, number, numeric
 
 __all__ = ["DKW", "VC", "Allots", "Deviation", "ExactBinomial", "FiniteClass", "GrowingClasses", "UniformDeviation"]
 
@@ -108,12 +108,12 @@ class UniformDeviation(Deviation):
 
     def lower(self, counts: Any, size: int, delta: float) -> Array:
         """Frequency less margin, as printed: it may lie below zero."""
-        found = _counts(counts, size)
+        found, size = _counts(counts, size)
         return np.asarray(found / size - self.margin_over(found.size, size, delta))
 
     def upper(self, counts: Any, size: int, delta: float) -> Array:
         """Frequency plus margin, as printed: it may lie above one."""
-        found = _counts(counts, size)
+        found, size = _counts(counts, size)
         return np.asarray(found / size + self.margin_over(found.size, size, delta))
 
 
@@ -293,13 +293,13 @@ class ExactBinomial(Deviation):
 
     def lower(self, counts: Any, size: int, delta: float) -> Array:
         """Zero for a count of zero; otherwise the d / N quantile of Beta(c, n - c + 1)."""
-        counts = _counts(counts, size)
+        counts, size = _counts(counts, size)
         above = np.maximum(counts, 1.0)
         return np.where(counts > 0, beta_quantile(self._each(counts, delta), above, size - above + 1), 0.0)
 
     def upper(self, counts: Any, size: int, delta: float) -> Array:
         """One for a count of n; otherwise the 1 - d / N quantile of Beta(c + 1, n - c)."""
-        counts = _counts(counts, size)
+        counts, size = _counts(counts, size)
         below = np.minimum(counts, size - 1.0)
         # By symmetry, and not as the quantile at 1 - d, which has no digits left for the d of a small p-value.
         return np.where(counts < size, 1 - beta_quantile(self._each(counts, delta), size - below, below + 1), 1.0)
@@ -335,7 +335,7 @@ class GrowingClasses:
     parts: Sequence[Deviation]
 
     def __post_init__(self) -> None:
-        given = tuple(self.parts)
+        given = tuple(listed(self.parts, "parts", "a list of deviation bounds, one a class"))
         if not given or not all(isinstance(part, Deviation) for part in given):
             raise InputError("parts: give at least one deviation bound, for example GrowingClasses([VC(3), VC(6)])")
         object.__setattr__(self, "parts", given)
@@ -376,13 +376,13 @@ def _points(size: Any) -> int:
     return integer(size, "size", 1)
 
 
-def _counts(counts: Any, size: Any) -> Array:
-    """Counts as floats of their own shape."""
-    found, most = np.asarray(counts, dtype=float), _points(size)
+def _counts(counts: Any, size: Any) -> tuple[Array, int]:
+    """Counts as floats of their own shape, and the most that they can be."""
+    found, most = numeric(counts, "counts"), _points(size)
     wrong = ~((found >= 0) & (found <= most) & (found == np.floor(found)))
     if wrong.any():
         raise InputError(f"counts: {found[wrong].flat[0]:.6g} was found; give whole numbers from 0 to {most}")
-    return found
+    return found, most
 
 
 def _size(size: Any) -> int | None:

@@ -62,7 +62,7 @@ def threshold_rank(
     if confidence is None:
         flagged = math.floor(alpha * (size + 1) * (1 + WHOLE))
         if flagged < 1:
-            raise _too_few(name, size, alpha, math.ceil((1 - WHOLE) / alpha) - 1, "")
+            raise _too_few(name, size, alpha, _ceiling((1 - WHOLE) / alpha) - 1, "")
         return size + 1 - flagged
     delta = min((1 - fraction(confidence, "confidence")) * (1 + WHOLE), 1.0)
     needed = _needed(alpha, delta)
@@ -82,16 +82,22 @@ def exceeding(rank: int, size: int, alpha: float) -> float:
     return float(stats.binom.cdf(size - rank, size, alpha))
 
 
-def _needed(alpha: float, delta: float) -> int:
+def _needed(alpha: float, delta: float) -> float:
     """The smallest n with (1 - alpha)^n <= delta: the largest score is then high enough."""
-    n = max(1, math.ceil(math.log(delta) / math.log1p(-alpha) - 1e-6))
-    return n if n > 10**12 or exceeding(n, n, alpha) <= delta else n + 1
+    n = max(1, _ceiling(math.log(delta) / math.log1p(-alpha) - 1e-6))
+    return n if n > 10**12 or exceeding(int(n), int(n), alpha) <= delta else n + 1
 
 
-def _too_few(name: str, size: int, alpha: float, needed: int, how: str) -> InputError:
+def _ceiling(x: float) -> float:
+    """The least whole number from x on, which is infinite where x has left float64."""
+    return math.ceil(x) if x < math.inf else x
+
+
+def _too_few(name: str, size: int, alpha: float, needed: float, how: str) -> InputError:
+    told = f"{needed}" if needed < 10**9 else f"{needed:.3g}" if needed < math.inf else "more than 1e308"
     return InputError(
         f"{name}: {alpha:.6g} was found with {size} held-out nominal point(s); a threshold that keeps "
-        f"it{how} needs at least {needed if needed < 10**9 else f'{needed:.3g}'} of them, or a larger rate"
+        f"it{how} needs at least {told} of them, or a larger rate"
     )
 
 

@@ -30,7 +30,7 @@ from convexnovelty.columns import by_name, names_of
 from convexnovelty.distances import laplacian_gamma, scale_gamma, squared_distances, squared_norms
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.sparse_rows import is_sparse, rows_of, sparse_products
-from convexnovelty.validation import SYMMETRY_TOLERANCE, Array, integer, number, points, positive
+from convexnovelty.validation import SYMMETRY_TOLERANCE, Array, integer, number, points, positive, shown
 
 __all__ = [
     "Kernel",
@@ -147,9 +147,13 @@ class Kernel(ABC):
         Raises InputError for a name that no kernel has, and for parameters that this kernel does not take.
         """
         try:
+            if not isinstance(recipe, Mapping):
+                raise TypeError
             name, parameters = recipe["name"], dict(recipe["parameters"])
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"recipe: {recipe!r} was found; give a mapping with 'name' and 'parameters'") from error
+            raise InputError(
+                f"recipe: {shown(recipe)} was found; give a mapping with 'name' and 'parameters'"
+            ) from error
         kinds = all_kernels()
         if name not in kinds:
             raise InputError(f"recipe: no kernel is called {name!r}; known are {', '.join(sorted(kinds))}")

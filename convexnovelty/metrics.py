@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from convexnovelty import validation
 from convexnovelty._lazy import cp
+from convexnovelty.covariances import refuse_indefinite
 from convexnovelty.errors import InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Quantity
@@ -55,8 +57,12 @@ def whitened(points: Array, covariance: Array) -> Whitened:
     r"""Points :math:`x \mapsto \Sigma^{-1/2}x`, on the range of a covariance of shape (p, p).
 
     Raises UnboundedError where the covariance is singular and the mean of the points lies outside of its range: a
-    plane of no deviation then lies infinitely far from the origin.
+    plane of no deviation then lies infinitely far from the origin; InputError for points and covariances of other shapes,
+    and IndefiniteError for a matrix that is no covariance.
     """
+    points = validation.points(points, "points")
+    covariance = validation.symmetric(covariance, "covariance", points.shape[1])
+    refuse_indefinite(covariance, "covariance")
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     divisor = np.where(deviations > 0, deviations, 1.0)
     values, vectors = np.linalg.eigh(covariance / divisor / divisor[:, None])

@@ -20,7 +20,18 @@ from convexnovelty.covariances import EPS, Spectrum, leading, spectrum, stacked
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import Estimate, estimate, exact_sum, nonnegative_vector
 from convexnovelty.factor_metric import FactorMetric
-from convexnovelty.validation import Array, integer, nonnegative, points, positive, symmetric, vector
+from convexnovelty.validation import (
+    Array,
+    choice,
+    dimensions,
+    integer,
+    listed,
+    nonnegative,
+    points,
+    positive,
+    symmetric,
+    vector,
+)
 
 __all__ = ["Moments"]
 
@@ -104,7 +115,7 @@ class Moments:
         loadings = points(factor, "factor", minimum=0)
         if loadings.shape[1] != mean.size:
             raise InputError(f"factor: {loadings.shape[1]} columns were found where the mean has length {mean.size}")
-        if np.ndim(diagonal) == 0:
+        if dimensions(diagonal, "diagonal") == 0:
             specific = np.full(mean.size, nonnegative(diagonal, "diagonal"))
         else:
             specific = nonnegative_vector(diagonal, "diagonal", mean.size)
@@ -138,11 +149,11 @@ class Moments:
         """
         if rank is not None:
             rank = integer(rank, "rank", 1)
-            if representation not in (None, "low_rank"):
+            if representation is not None and choice(representation, "representation", REPRESENTATIONS) != "low_rank":
                 raise InputError(f"rank: {rank} was found with the representation {representation!r}; use 'low_rank'")
-        representation = representation or ("dense" if rank is None else "low_rank")
-        if representation not in REPRESENTATIONS:
-            raise InputError(f"representation: {representation!r} was found; give one of {', '.join(REPRESENTATIONS)}")
+        if representation is None:
+            representation = "dense" if rank is None else "low_rank"
+        choice(representation, "representation", REPRESENTATIONS)
         found, total = estimate(X, weights, ddof, representation, rank)
         made = cls._made(found, representation, total, ddof)
         made.own_axes, made._summed = bool(getattr(X, "own_axes", False)), True
@@ -178,6 +189,7 @@ class Moments:
     def named(self, names: Sequence[str] | None) -> Moments:
         """The same moments, whose columns have these names from now on; None leaves them as they are."""
         if names is not None:
+            names = listed(names, "names", "a list with a name for each column")
             if len(names) != self.dimension:
                 raise InputError(f"names: {len(names)} were found for {self.dimension} columns; give one for each")
             self.names = tuple(names)

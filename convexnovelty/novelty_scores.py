@@ -23,7 +23,18 @@ from convexnovelty.algorithms.roc import area_under_curve
 from convexnovelty.columns import by_name, names_of
 from convexnovelty.distances import squared_distances
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array, fraction, generator, integer, points, positive
+from convexnovelty.validation import (
+    Array,
+    choice,
+    fraction,
+    generator,
+    integer,
+    points,
+    positive,
+    shown,
+    squarable,
+    vector,
+)
 
 __all__ = [
     "ClassifierScore",
@@ -39,6 +50,7 @@ __all__ = [
 
 Score = Callable[[Any], Array]
 Library = Literal["own", "scikit-learn"]
+LIBRARIES = ("own", "scikit-learn")
 
 # Bandwidths that are tried, as multiples of the reference rule on standardised columns.
 FACTORS = tuple(float(f) for f in np.logspace(-1.0, 1.0, 9))
@@ -82,9 +94,20 @@ class KernelDensity:
     library: Library = "own"
 
     def __post_init__(self) -> None:
-        # What the caller does with their points changes no density.
-        object.__setattr__(self, "points", np.array(self.points))
-        object.__setattr__(self, "units", np.array(self.units))
+        # Copies: what the caller does with their points changes no density.
+        sample = np.array(points(self.points, "points"))
+        units = np.array(vector(self.units, "units", sample.shape[1]))
+        if not (units > 0).all():
+            raise InputError(f"units: {units[units <= 0][0]:.6g} was found; give numbers above zero, one a column")
+        with np.errstate(over="ignore"):
+            scaled = sample / units
+        if not np.isfinite(scaled).all():
+            raise InputError("units: points divided by them are beyond float64; give units of the size of the columns")
+        squarable(scaled, "points", new=True)
+        object.__setattr__(self, "points", sample)
+        object.__setattr__(self, "units", units)
+        object.__setattr__(self, "bandwidth", positive(self.bandwidth, "bandwidth", squared=True))
+        choice(self.library, "library", LIBRARIES)
 
     def log_density(self, Z: Any) -> Array:
         """ln h(z) of shape (m,), finite however far z lies from the sample."""
@@ -171,6 +194,7 @@ class DensityRatio(NoveltyScore):
 
     def fit(self, nominal: Array, unlabelled: Array, random: np.random.Generator) -> Score:
         """Choose the bandwidths that are not given, and estimate both densities."""
+        nominal, unlabelled, random = _samples(nominal, unlabelled, random)
         units = column_units(np.vstack([nominal, unlabelled]))
         scaled = (nominal / units, unlabelled / units)
         grids: list[list[float] | None] = [
@@ -203,6 +227,7 @@ class LowDensity(NoveltyScore):
 
     def fit(self, nominal: Array, unlabelled: Array, random: np.random.Generator) -> Score:
         """Choose the bandwidth if it is not given, and estimate the nominal density."""
+        nominal, random = points(nominal, "nominal"), generator(random, "random")
         units = column_units(nominal)
         scaled = nominal / units
         uniform = uniform_points(box_around(scaled), len(nominal), random)
@@ -221,10 +246,18 @@ class ClassifierScore(NoveltyScore):
 
     estimator: Any
 
+    def __post_init__(self) -> None:
+        if not _classifies(self.estimator):
+            raise InputError(
+                f"estimator: {shown(self.estimator)} was found; give a classifier of scikit-learn with decision_function or "
+                "predict_proba"
+            )
+
     def fit(self, nominal: Array, unlabelled: Array, random: np.random.Generator) -> Score:
         """Fit a clone on the nominal points as class 0 and the unlabelled ones as class 1."""
         from sklearn.base import clone
 
+        nominal, unlabelled, random = _samples(nominal, unlabelled, random)
         estimator = clone(self.estimator)
         seeds = {
             name: int(random.integers(2**31))
@@ -259,15 +292,19 @@ def as_novelty_score(score: Any, name: str = "score") -> NoveltyScore:
         return LowDensity()
     if isinstance(score, NoveltyScore):
         return score
-    if (
-        not isinstance(score, (str, type))
-        and hasattr(score, "fit")
-        and (hasattr(score, "decision_function") or hasattr(score, "predict_proba"))
-    ):
+    if _classifies(score):
         return ClassifierScore(score)
     raise InputError(
-        f"{name}: {score!r} was found; give 'density_ratio', 'low_density', a NoveltyScore, or a classifier of "
+        f"{name}: {shown(score)} was found; give 'density_ratio', 'low_density', a NoveltyScore, or a classifier of "
         f"scikit-learn with decision_function or predict_proba"
+    )
+
+
+def _classifies(estimator: Any) -> bool:
+    return (
+        not isinstance(estimator, (str, type))
+        and hasattr(estimator, "fit")
+        and (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba"))
     )
 
 
@@ -302,6 +339,7 @@ def box_around(nominal: Array) -> tuple[Array, Array]:
 
     Of n uniform points the range falls short of the interval by just this much on average.
     """
+    nominal = points(nominal, "nominal")
     low, high = nominal.min(axis=0), nominal.max(axis=0)
     margin = (high - low) / max(1, len(nominal) - 1)
     return low - margin, high + margin
@@ -309,8 +347,12 @@ def box_around(nominal: Array) -> tuple[Array, Array]:
 
 def uniform_points(box: tuple[Array, Array], count: int, random: np.random.Generator) -> Array:
     """``count`` uniform points on a box, of shape (count, p)."""
-    low, high = box
-    return low + random.random((count, low.size)) * (high - low)
+    corners = points(box, "box", minimum=2)
+    if len(corners) != 2 or (corners[0] > corners[1]).any():
+        raise InputError(f"box: {shown(box)} was found; give its lowest and its highest corner")
+    low, high = corners
+    drawn = generator(random, "random").random((integer(count, "count", 0), low.size))
+    return np.asarray(low + drawn * (high - low))
 
 
 def column_units(X: Array) -> Array:
@@ -346,6 +388,12 @@ def same_columns(nominal: Array, unlabelled: Array) -> None:
         )
 
 
+def _samples(nominal: Any, unlabelled: Any, random: Any) -> tuple[Array, Array, np.random.Generator]:
+    first, second = points(nominal, "nominal"), points(unlabelled, "unlabelled")
+    same_columns(first, second)
+    return first, second, generator(random, "random")
+
+
 def _rows(Z: Any, columns: int) -> Array:
     rows = points(Z, "Z")
     if rows.shape[1] != columns:
@@ -360,11 +408,10 @@ def _is_seed(name: str) -> bool:
 def _check_density(score: Any, bandwidths: tuple[str, ...]) -> None:
     for name in bandwidths:
         if getattr(score, name) is not None:
-            object.__setattr__(score, name, positive(getattr(score, name), name))
-    integer(score.folds, "folds", 2)
-    integer(score.limit, "limit", 2)
-    if score.library not in ("own", "scikit-learn"):
-        raise InputError(f"library: {score.library!r} was found; give 'own' or 'scikit-learn'")
+            object.__setattr__(score, name, positive(getattr(score, name), name, squared=True))
+    for name in ("folds", "limit"):
+        object.__setattr__(score, name, integer(getattr(score, name), name, 2))
+    choice(score.library, "library", LIBRARIES)
 
 
 def _grid(bandwidth: float | None, n: int, p: int) -> list[float]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array
+from convexnovelty.validation import Array, shown
 
 __all__ = ["Quantity", "Tunable", "tune"]
 
@@ -89,7 +89,7 @@ class Tunable:
         Where ``transform`` gives another number than the paper prints, with which the paper's program alone has the
         same optimum, ``printed`` gives the paper's: see :meth:`as_printed`.
         """
-        parameter = cp.Parameter(name=self.name, value=transform(self.value), **attributes)
+        parameter = cp.Parameter(name=self.name, value=self._number(transform, self.value), **attributes)
         self._derived.append((parameter, transform))
         if printed is not None:
             self._printed[parameter.id] = printed
@@ -103,10 +103,24 @@ class Tunable:
     def set(self, value: Any) -> None:
         """Check the new value and pass it on; a refused value leaves everything as it was."""
         checked = self._check(value, self.name)
-        numbers = [transform(checked) for _, transform in self._derived]
+        numbers = [self._number(transform, checked) for _, transform in self._derived]
         self.value = checked
         for (parameter, _), number in zip(self._derived, numbers, strict=True):
             parameter.value = number
+
+    def _number(self, transform: Callable[[float], Any], value: Any) -> Any:
+        """What the program has for a value. Raises InputError where that leaves float64, which CVXPY calls negative."""
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                number = transform(value)
+        except (OverflowError, ZeroDivisionError):
+            number = np.inf
+        if not np.isfinite(number).all():
+            raise InputError(
+                f"{self.name}: {shown(value)} was found, for which the program's own number leaves the range of float64; give a "
+                "number nearer to one, or points in another unit"
+            )
+        return number
 
 
 def tune(tunables: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,21 @@ from convexnovelty.errors import InputError
 __all__ = [
     "Array",
     "choice",
+    "dimensions",
+    "flag",
     "fraction",
     "generator",
     "in_order",
     "integer",
+    "labels",
+    "listed",
     "nonnegative",
     "number",
+    "numeric",
     "points",
     "positive",
     "scores",
+    "shown",
     "squarable",
     "square",
     "symmetric",
@@ -38,6 +44,17 @@ LARGEST, SMALLEST = 1e150, 1e-150  # entries of points whose squares, and sums o
 EXACT = 2**53  # the largest whole number up to which float64 holds every one
 
 SYMMETRY_TOLERANCE = 1e-8  # relative to the largest entry: what rounding in a product K = X X' can leave
+
+SHOWN = 200  # letters of a value in a message
+
+
+def shown(value: Any) -> str:
+    """A value for a message: its representation, shortened where it is a table or a book, and its type where it has none."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # whatever an object's own representation raises, as a whole number of 5000 digits does
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}... of type {type(value).__name__}"
 
 
 def _numeric(value: Any, name: str) -> Array:
@@ -56,7 +73,7 @@ def _numeric(value: Any, name: str) -> Array:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise InputError(f"{name}: not a rectangular array ({error}); give rows of equal length") from error
+        raise _ragged(name, error) from error
     refuse_dates(array, name)
     if array.dtype.kind == "c":
         raise InputError(f"{name}: complex numbers (dtype {array.dtype}) were found; give real numbers")
@@ -73,8 +90,8 @@ def _unboxed(array: NDArray[Any], name: str) -> Array:
     for where, entry in np.ndenumerate(array):
         if isinstance(entry, (numbers.Real, np.bool_)):
             continue
-        place = f"row {where[0]}, column {where[1]}" if len(where) == 2 else f"position {', '.join(map(str, where))}"
-        raise InputError(f"{name}: {entry!r} of type {type(entry).__name__} was found at {place}; give real numbers")
+        found = f"{shown(entry)} of type {type(entry).__name__} was found"
+        raise InputError(f"{name}: {found}{_place(where)}; give real numbers")
     try:
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -87,11 +104,34 @@ def _finite(array: Array, name: str) -> Array:
         total = array.sum()
     if not (np.isfinite(total) or np.isfinite(array).all()):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        place = f"row {where[0]}, column {where[1]}" if len(where) == 2 else f"position {', '.join(map(str, where))}"
         raise InputError(
-            f"{name}: {array[where]} was found at {place}; all entries must be finite, drop or fill it first"
+            f"{name}: {array[where]} was found{_place(where)}; all entries must be finite, drop or fill it first"
         )
     return array
+
+
+def dimensions(value: Any, name: str) -> int:
+    """How many dimensions a number or an array has, or an error for rows of unequal length."""
+    try:
+        return np.ndim(value)
+    except ValueError as error:
+        raise _ragged(name, error) from error
+
+
+def _ragged(name: str, error: ValueError) -> InputError:
+    return InputError(f"{name}: not a rectangular array ({error}); give rows of equal length")
+
+
+def _place(where: tuple[int, ...]) -> str:
+    if len(where) == 2:
+        return f" at row {where[0]}, column {where[1]}"
+    return f" at position {', '.join(map(str, where))}" if where else ""
+
+
+def numeric(value: Any, name: str, *, finite: bool = True) -> Array:
+    """Real numbers as a float64 array of their own shape; infinities pass, and NaN with them, where ``finite`` is False."""
+    array = _numeric(value, name)
+    return _finite(array, name) if finite else array
 
 
 def points(X: Any, name: str = "X", *, minimum: int = 1) -> Array:
@@ -198,10 +238,11 @@ def symmetric(S: Any, name: str, size: int | None = None) -> Array:
 
 def number(x: Any, name: str) -> float:
     """A finite real number as a float."""
-    if isinstance(x, np.ndarray) and x.size == 1 and x.dtype.kind in "biuf":
+    if isinstance(x, np.ndarray) and x.size == 1 and x.dtype.kind in "biuf" and not np.ma.is_masked(x):
         x = x.item()
-    if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Real):
-        raise InputError(f"{name}: {x!r} was found; give a real number")
+    # NumPy registers spans of time among the integers.
+    if isinstance(x, (bool, np.bool_, np.timedelta64)) or not isinstance(x, numbers.Real):
+        raise InputError(f"{name}: {shown(x)} was found; give a real number")
     try:
         value = float(x)
     except OverflowError as error:
@@ -256,7 +297,39 @@ def choice(value: Any, name: str, options: Sequence[str]) -> str:
     """One of the words that an argument knows."""
     if not isinstance(value, str) or value not in options:
         known = f"{options[0]!r} or {options[1]!r}" if len(options) == 2 else f"one of {', '.join(options)}"
-        raise InputError(f"{name}: {value!r} was found; give {known}")
+        raise InputError(f"{name}: {shown(value)} was found; give {known}")
+    return value
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or False; what merely counts as one of them, as the word "False" counts as true, is refused."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name}: {shown(value)} was found; give True or False")
+    return bool(value)
+
+
+def listed(value: Any, name: str, wanted: str) -> list[Any]:
+    """What an argument of several things holds, or an error that says what is ``wanted``; a string is one thing."""
+    try:
+        if isinstance(value, (str, bytes, type, Mapping)):
+            raise TypeError
+        return list(value)
+    except TypeError as error:  # of an array without dimension as well, which calls itself iterable
+        raise InputError(f"{name}: {shown(value)} was found; give {wanted}") from error
+
+
+def labels(value: Any, name: str) -> Any:
+    """Labels as they were given, which are compared and never computed with; hidden ones are refused.
+
+    scikit-learn makes floats of the whole numbers and truth values that pandas holds beside a mask, and floats do not tell
+    whole numbers above 2**53 apart.
+    """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InputError(f"{name}: {int(np.ma.getmaskarray(value).sum())} labels are masked; give a label to every row")
+    dimensions(value, name)
+    plain = getattr(getattr(value, "dtype", None), "numpy_dtype", None)
+    if plain is not None and plain.kind in "iub" and not np.any(value.isna()):
+        return value.to_numpy(dtype=plain)
     return value
 
 
@@ -266,7 +339,7 @@ def generator(random_state: Any, name: str = "random_state") -> np.random.Genera
         return random_state
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**31 - 1, size=4))
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, (bool, np.timedelta64))
     if random_state is None or (whole and random_state >= 0):
         return np.random.default_rng(random_state)
-    raise InputError(f"{name}: {random_state!r} was found; give a whole number of at least 0 or a numpy Generator")
+    raise InputError(f"{name}: {shown(random_state)} was found; give a whole number of at least 0 or a numpy Generator")

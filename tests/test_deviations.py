@@ -217,3 +217,24 @@ def test_bad_input_is_named(call, named: str) -> None:  # type: ignore[no-untype
 
 def test_all_names_exist() -> None:
     assert all(hasattr(deviations, name) for name in deviations.__all__)
+
+
+@pytest.mark.parametrize("bound", [DKW(), VC(2), FiniteClass(3), ExactBinomial(3)], ids=lambda bound: bound.name)
+@pytest.mark.parametrize("counts", ["x", None, [1, None], -1, 11, 0.5, np.nan, 1j, {}, 10**400, np.timedelta64(1, "s")])
+def test_counts_that_are_none_are_named(bound: Deviation, counts: object) -> None:
+    for limit in (bound.lower, bound.upper):
+        with pytest.raises(InputError, match=r"^counts: "):
+            limit(counts, 10, 0.1)
+
+
+def test_sizes_of_any_type_of_number_give_the_same_limits() -> None:
+    for size in (10.0, np.uint8(10), np.array(10)):
+        for bound in (DKW(), ExactBinomial(3)):
+            assert bound.lower(3, size, 0.1) == bound.lower(3, 10, 0.1)  # type: ignore[arg-type]
+            assert bound.upper([3, 9], size, 0.1).tolist() == bound.upper([3, 9], 10, 0.1).tolist()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("parts", [None, 3, "VC", VC(2), [], [3]])
+def test_classes_without_bounds_are_refused(parts: object) -> None:
+    with pytest.raises(InputError, match=r"^parts: "):
+        GrowingClasses(parts)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from convexnovelty.errors import UnboundedError
+from convexnovelty.errors import IndefiniteError, InputError, UnboundedError
 from convexnovelty.features import LinearFeatures
 from convexnovelty.metrics import Sample, whitened
 from convexnovelty.uncertainty import EntrywiseInterval, FrobeniusBall, LoewnerInterval
@@ -71,3 +71,28 @@ def test_a_posed_program_has_units_of_order_one(uncertainty, units):
     np.testing.assert_allclose(posed.w.variable.value, y, rtol=1e-9)
     back = posed.covariance(np.eye(3))
     assert posed.w.value @ back @ posed.w.value == pytest.approx(posed.unit**2 * y @ y, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("points", "covariance", "named"),
+    [
+        (None, np.eye(2), "points"),
+        ([1.0, 2.0], np.eye(2), "points"),
+        ([[np.nan, 2.0]], np.eye(2), "points"),
+        ([["a", "b"]], np.eye(2), "points"),
+        ([[1.0, 2.0]], None, "covariance"),
+        ([[1.0, 2.0]], 1.0, "covariance"),
+        ([[1.0, 2.0]], np.eye(3), "covariance"),
+        ([[1.0, 2.0]], [[1.0, np.inf], [np.inf, 1.0]], "covariance"),
+        ([[1.0, 2.0]], [[1.0, 0.5], [0.0, 1.0]], "covariance"),
+    ],
+)
+def test_what_cannot_be_whitened_is_named(points, covariance, named):
+    with pytest.raises(InputError, match=f"^{named}: "):
+        whitened(points, covariance)
+
+
+def test_a_matrix_that_is_no_covariance_is_refused_with_its_eigenvalue():
+    with pytest.raises(IndefiniteError, match=r"^covariance: not positive semidefinite, .* -1 ") as caught:
+        whitened([[1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]])
+    assert caught.value.eigenvalue == pytest.approx(-1.0)

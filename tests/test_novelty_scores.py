@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.ensemble import RandomForestClassifier
@@ -278,6 +279,23 @@ def test_held_out_scores_are_of_points_that_were_not_fitted() -> None:
         (lambda: held_out_scores([[1.0], [2.0]], [[1.0, 2.0], [2.0, 3.0]]), "unlabelled"),
         (lambda: held_out_scores([[1.0], [2.0]], [[1.0], [2.0]], share=1.0), "share"),
         (lambda: KernelDensity(np.zeros((2, 2)), 1.0, np.ones(2)).log_density([[1.0]]), "Z"),
+        (lambda: KernelDensity(None, 1.0, np.ones(2)), "points"),
+        (lambda: KernelDensity([[1e160, 1.0]], 1.0, np.ones(2)), "points"),
+        *(
+            (lambda b=b: KernelDensity(np.eye(2), b, np.ones(2)), "bandwidth")
+            for b in (-1, 0, 1e-200, None, "1", np.nan)
+        ),
+        *((lambda u=u: KernelDensity(np.eye(2), 1.0, u), "units") for u in ([0, 1], [-1, 1], [1], None, [np.nan, 1])),
+        (lambda: KernelDensity([[1e140, 1.0]], 1.0, [1e-200, 1.0]), "units"),
+        (lambda: KernelDensity(np.eye(2), 1.0, np.ones(2), "other"), "library"),  # type: ignore[arg-type]
+        (lambda: DensityRatio(1e-200), "nominal_bandwidth"),
+        (lambda: DensityRatio().fit(None, np.eye(2), np.random.default_rng(0)), "nominal"),  # type: ignore[arg-type]
+        (lambda: DensityRatio().fit(np.eye(2), np.eye(3), np.random.default_rng(0)), "unlabelled"),
+        (lambda: LowDensity().fit(np.eye(2), np.eye(2), "seed"), "random"),  # type: ignore[arg-type]
+        (lambda: ClassifierScore(3), "estimator"),
+        (lambda: box_around(3.0), "nominal"),  # type: ignore[arg-type]
+        (lambda: uniform_points(([0.0, 1.0], [1.0, 0.0]), 3, np.random.default_rng(0)), "box"),  # type: ignore[arg-type]
+        (lambda: uniform_points(box_around(np.eye(2)), -1, np.random.default_rng(0)), "count"),
     ],
 )
 def test_bad_input_is_named(call: Any, named: str) -> None:
@@ -305,3 +323,18 @@ def test_a_ratio_keeps_its_digits_far_from_both_samples(bandwidths: tuple[float,
     rests = [np.log(np.mean([np.exp(float(e - max(all_of))) for e in all_of])) for all_of in (above, below)]
     right = float(max(above) - max(below)) + rests[0] - rests[1] - 2 * np.log(bandwidths[1] / bandwidths[0])
     assert ratio(np.array([[far, -far / 3]]))[0] == pytest.approx(right, rel=1e-9)
+
+
+def test_lists_and_frames_have_the_density_of_their_numbers() -> None:
+    sample, units = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0])
+    there = KernelDensity(sample, 0.5, units).log_density(sample)
+    frame = pd.DataFrame(sample, columns=["a", "b"])
+    assert (KernelDensity(sample.tolist(), 0.5, [1, 2]).log_density(sample.tolist()) == there).all()  # type: ignore[arg-type]
+    assert (KernelDensity(frame, 0.5, pd.Series(units)).log_density(frame) == there).all()  # type: ignore[arg-type]
+
+
+def test_folds_that_are_whole_numbers_of_another_type_are_folds(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(20, 2))
+    for kind in (float, np.int8, Fraction):
+        same = DensityRatio(folds=kind(4)).fit(X, X + 1, np.random.default_rng(0))(X)  # type: ignore[arg-type]
+        assert (same == DensityRatio(folds=4).fit(X, X + 1, np.random.default_rng(0))(X)).all()

@@ -135,7 +135,41 @@ def test_numbers(value: Any) -> None:
     assert validation.integer(value, "x", 1) == 1
 
 
-@pytest.mark.parametrize("value", ["1", None, True, np.True_, 1j, np.nan, np.inf, [1.0, 2.0], 10**400, Decimal(1)])
+class Unspeakable:
+    """An object whose representation fails."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("mine")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "1",
+        b"1",
+        None,
+        True,
+        np.True_,
+        1j,
+        np.nan,
+        np.inf,
+        [1.0, 2.0],
+        10**400,
+        -(10**5000),
+        Decimal(1),
+        np.timedelta64(1, "s"),
+        np.datetime64("2020"),
+        np.ma.masked,
+        np.ma.array([1.0], mask=[True]),
+        pd.NA,
+        pd.NaT,
+        {},
+        float,
+        np.array([]),
+        Unspeakable(),
+    ],
+    ids=lambda value: type(value).__name__,
+)
 def test_what_is_not_a_number(value: Any) -> None:
     for check in (
         validation.number,
@@ -146,6 +180,83 @@ def test_what_is_not_a_number(value: Any) -> None:
     ):
         with pytest.raises(InputError, match=r"^x: "):
             check(value, "x")
+
+
+def test_values_are_shown_as_far_as_they_can_be() -> None:
+    assert validation.shown("x") == "'x'"
+    assert validation.shown(Unspeakable()) == "an object of type Unspeakable"
+    assert validation.shown(10**5000) == "an object of type int"
+    assert len(validation.shown(np.zeros((100, 100)).tolist())) < 250
+
+
+@pytest.mark.parametrize("value", [None, "True", "False", 1, 0.0, np.array(True), np.array([True, False]), []])
+def test_only_truth_values_are_flags(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^x: .* was found; give True or False$"):
+        validation.flag(value, "x")
+
+
+def test_flags() -> None:
+    assert validation.flag(True, "x") is True
+    assert validation.flag(np.False_, "x") is False
+
+
+@pytest.mark.parametrize("value", [None, 1, 0.5, "ab", b"ab", float, {"a": 1}, np.array(0.5), np.ma.masked, object()])
+def test_one_thing_is_no_list(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^x: .* was found; give a list of numbers$"):
+        validation.listed(value, "x", "a list of numbers")
+
+
+@pytest.mark.parametrize("value", [[1, 2], (1, 2), np.array([1, 2]), pd.Series([1, 2]), iter([1, 2]), range(1, 3)])
+def test_lists(value: Any) -> None:
+    assert validation.listed(value, "x", "a list of numbers") == [1, 2]
+
+
+def test_numbers_of_any_shape() -> None:
+    assert validation.numeric(3, "x").shape == ()
+    assert validation.numeric([[1, 2]], "x").tolist() == [[1.0, 2.0]]
+    assert validation.numeric([1.0, np.inf], "x", finite=False).tolist() == [1.0, np.inf]
+    for value in ([1.0, np.inf], "1", None, np.timedelta64(1, "s"), [1, 10**400], np.ma.masked, object()):
+        with pytest.raises(InputError, match=r"^x: "):
+            validation.numeric(value, "x")
+    with pytest.raises(InputError, match=r"^x: None of type NoneType was found; give real numbers$"):
+        validation.numeric(None, "x")
+
+
+LARGE = 2**53 + 1  # a whole number that float64 does not hold
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pd.array([LARGE, 7], dtype="Int64"),
+        pd.Series([LARGE, 7], dtype="Int64"),
+        pd.Series([LARGE, 7], dtype="UInt64"),
+        pd.Series([LARGE, 7], dtype="int64[pyarrow]"),
+        pd.Series([True, False], dtype="boolean"),
+        pd.Series([True, False], dtype="bool[pyarrow]"),
+        pd.Series([3, 7], dtype="Int8"),
+    ],
+    ids=lambda given: f"{type(given).__name__} of {given.dtype}",
+)
+def test_labels_are_what_they_were(given: Any) -> None:
+    found = validation.labels(given, "y")
+    assert isinstance(found, np.ndarray)
+    assert found.dtype.kind in "iub"
+    assert found.tolist() == list(given)
+    assert {type(label) for label in found.tolist()} == {bool if "bool" in str(given.dtype) else int}
+
+
+def test_labels_that_are_hidden_are_refused() -> None:
+    with pytest.raises(InputError, match=r"^y: 1 labels are masked; give a label to every row"):
+        validation.labels(np.ma.array([1, 2], mask=[0, 1]), "y")
+    missing = pd.Series([1, None], dtype="Int64")
+    assert validation.labels(missing, "y") is missing
+
+
+@pytest.mark.parametrize("value", [-1, "seed", 1.0, True, np.timedelta64(1, "s"), [1], np.ma.masked])
+def test_what_is_no_seed(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^random_state: .* was found; give a whole number of at least 0"):
+        validation.generator(value)
 
 
 def test_ranges() -> None:

@@ -23,7 +23,7 @@ from convexnovelty.algorithms.gram import Gram, gram_of, padded, weighted_kernel
 from convexnovelty.algorithms.smo import refuse_indefinite
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.kernels import Kernel, Precomputed, as_kernel
-from convexnovelty.validation import Array, fraction, integer, number, positive, vector
+from convexnovelty.validation import Array, fraction, integer, listed, number, numeric, positive, vector
 
 __all__ = ["DualResult", "decision", "dual_path", "kkt_violation", "solve_dual"]
 
@@ -96,7 +96,8 @@ def dual_path(
     In units of the bound 1/(nu n), a larger fraction adds mass to the same solution, at the points that score lowest.
     """
     program = _Program.of(points, kernel, None, None, 1.0, threads)
-    checked = [fraction(nu, "fractions", one=True) for nu in fractions]
+    given = listed(fractions, "fractions", "a list of numbers in (0, 1]")
+    checked = [fraction(nu, "fractions", one=True) for nu in given]
     results: dict[float, DualResult] = {}
     state: State | None = None
     for nu in sorted(set(checked)):
@@ -114,7 +115,7 @@ def decision(points: Any, kernel: Any, weights: Any, Z: Any, *, threads: int = 1
     rows = kernel.rows(Z, "Z")
     if isinstance(kernel, Precomputed):
         return np.asarray(rows @ vector(weights, "weights", rows.shape[1]))
-    if not np.any(weights):
+    if not numeric(weights, "weights").any():
         return np.zeros(rows.shape[0])
     known = kernel.rows(points, "points")
     if rows.shape[1] != known.shape[1]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array, vector
+from convexnovelty.validation import Array, numeric, vector
 
 __all__ = ["Box", "Indices", "Offset", "extended", "kkt_gap", "kkt_offset"]
 
@@ -181,10 +181,7 @@ def kkt_offset(gradient: Array, b: Array, box: Box) -> tuple[float, Offset]:
 
 def _upper(upper: Any, size: int) -> Array:
     """Upper bounds as a vector; infinity is allowed, and a negative one is named by its position."""
-    try:
-        values = np.asarray(upper, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"upper: {upper!r} was found; give one number or one a coordinate") from error
+    values = numeric(upper, "upper", finite=False)
     if values.ndim and values.size != size:
         raise InputError(f"upper: length {values.size} was found where {size} is needed; or give one number for all")
     bound = values.ravel().copy() if values.ndim else np.full(size, values)

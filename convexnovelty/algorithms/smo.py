@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError
 from convexnovelty.algorithms.box import Box, Offset, kkt_gap, kkt_offset
 from convexnovelty.algorithms.free_set import admissible_step, newton_direction
 from convexnovelty.errors import IndefiniteError, InputError, SolverError, UnboundedError
-from convexnovelty.validation import Array, integer, number, positive, symmetric, vector
+from convexnovelty.validation import Array, choice, flag, integer, number, positive, symmetric, vector
 
 __all__ = ["Offset", "SMOResult", "smo"]
 
@@ -85,8 +85,9 @@ def smo(
     ``max_iterations`` pair steps did not suffice. Without that number, an active-set method goes on where pair steps hardly
     move, as on flat matrices with a small linear term.
     """
-    if rule not in ("second-order", "schoelkopf"):
-        raise InputError(f"rule: {rule!r} was found; give 'second-order' or 'schoelkopf'")
+    choice(rule, "rule", ("second-order", "schoelkopf"))
+    equality, semidefinite = flag(equality, "equality"), flag(semidefinite, "semidefinite")
+    seed = integer(seed, "seed", 0)
     if rule == "schoelkopf" and not equality:
         raise InputError("rule: 'schoelkopf' moves pairs along the equality; without it give 'second-order'")
     matrix = symmetric(Q, "Q")

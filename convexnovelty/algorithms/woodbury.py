@@ -16,13 +16,14 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array, symmetric
+from convexnovelty.validation import Array, nonnegative, points, positive, square, symmetric, vector
 
 __all__ = ["centred", "expansion", "metric_gram", "metric_gram_by_inverse", "metric_gram_of_shape", "metric_root"]
 
 
 def centred(K: Array) -> Array:
     """H K H of shape (n, n)."""
+    K = square(K, "K")
     means = K.mean(axis=0)
     return np.asarray(K - means - means[:, None] + means.mean())
 
@@ -44,9 +45,9 @@ def _inner(K: Array, r: float, c: float) -> tuple[Array, bool]:
 def metric_gram(K: Array, r: float, c: float) -> Array:
     r""":math:`\frac1r(K - cKH(rI + cHKH)^{-1}HK)` (equation 7), for r > 0 and c >= 0; K may be singular.
 
-    Raises InputError where K is not symmetric.
+    Raises InputError where K is not symmetric, and for numbers out of range.
     """
-    K = symmetric(K, "K")
+    K, r, c = symmetric(K, "K"), positive(r, "r"), nonnegative(c, "c")
     if c == 0:
         return K / r
     HK = K - K.mean(axis=0)
@@ -59,6 +60,7 @@ def metric_gram_by_inverse(K: Array, r: float, c: float) -> Array:
 
     Raises LinAlgError where K is singular to working precision.
     """
+    K, r, c = square(K, "K"), positive(r, "r"), nonnegative(c, "c")
     n = len(K)
     block = r * cho_solve(cho_factor(K, lower=True, check_finite=False), np.eye(n), check_finite=False)
     block += c * (np.eye(n) - 1 / n)
@@ -71,6 +73,7 @@ def metric_gram_of_shape(K: Array, c: float) -> Array:
 
     K is here :math:`\tilde K = X'\Delta^{-1}X`, the Gram matrix in the metric of the set's shape.
     """
+    K, c = square(K, "K"), positive(c, "c", squared=True)
     HK = K - K.mean(axis=0)
     made = K - HK.T @ cho_solve(_inner(K, 1 / c, 1.0), HK, check_finite=False)
     return np.asarray((made + made.T) / 2)
@@ -81,6 +84,7 @@ def metric_root(factor: Array, c: float) -> Array:
 
     It is :math:`FT^{-1}` with the triangle T of :math:`(I, \sqrt cF'H)'`, and keeps the digits that a Gram matrix squares away.
     """
+    factor, c = points(factor, "factor"), nonnegative(c, "c")
     if c == 0:
         return factor
     stacked = np.vstack([np.eye(factor.shape[1]), c**0.5 * (factor - factor.mean(axis=0))])
@@ -94,6 +98,8 @@ def expansion(K: Array, v: Array, r: float, c: float) -> Array:
     A point scores :math:`\sum_i\gamma_i k(x_i, z)`. The system is solved in its symmetric form,
     :math:`\gamma = \frac1r(v - cH(rI + cHKH)^{-1}HKv)`.
     """
+    K = square(K, "K")
+    v, r, c = vector(v, "v", len(K)), positive(r, "r"), nonnegative(c, "c")
     if c == 0:
         return v / r
     Kv = K @ v

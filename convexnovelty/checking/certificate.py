@@ -26,7 +26,7 @@ from convexnovelty.checking.repair import distinct_rows, repaired
 from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import InputError
 from convexnovelty.formulation import Formulation
-from convexnovelty.validation import Array
+from convexnovelty.validation import Array, shown
 
 __all__ = [
     "BlockResidual",
@@ -129,6 +129,10 @@ def certify(
     >>> certificate.enclosure.contains(1.0), certificate.enclosure.width < 1e-8
     (True, True)
     """
+    if not isinstance(formulation, Formulation):
+        raise InputError(
+            f"formulation: {shown(formulation)} was found; give what a factory returns, for example cn.one_class_svm(features, 0.1)"
+        )
     if formulation.problem.is_mixed_integer():
         raise InputError(
             f"certify: {formulation.name} has integer variables, so that no dual proves its optimum; certify one with them fixed"

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from convexnovelty import kernels
+from convexnovelty import kernels, validation
 from convexnovelty.columns import in_places, refuse_dates, types_of
 from convexnovelty.distances import laplacian_gamma, scale_gamma
 from convexnovelty.errors import ArgumentTypeError, IndefiniteError, InputError
@@ -173,8 +173,9 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
     refuse_dates(table, "X")
     if _types(table) & set("US"):
         raise ArgumentTypeError("X: strings or categories were found, which may be numbers or names; give numbers")
+    given = [validation.labels(y, "y") for y in labels]
     try:
-        made = validate_data(estimator, X, *labels, **{"dtype": np.float64, **options})
+        made = validate_data(estimator, X, *given, **{"dtype": np.float64, **options})
     except (TypeError, ValueError) as error:
         refusal = ArgumentTypeError if isinstance(error, TypeError) else InputError
         named = re.search(r"\b[Xy]\b", str(error).split("\n")[0]) is not None

@@ -11,7 +11,7 @@ from convexnovelty.estimators.scores import RegionScore
 from convexnovelty.features import KernelFeatures
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.methods import kernel_learning
-from convexnovelty.validation import Array
+from convexnovelty.validation import Array, listed
 
 __all__ = ["KernelLearningSVM"]
 
@@ -87,6 +87,6 @@ class KernelLearningSVM(NoveltyEstimator):
 
     def _kernels(self, X: Array) -> list[Any]:
         if self.kernels is not None:
-            return list(self.kernels)
+            return listed(self.kernels, "kernels", "a list of kernels, of their names or of functions")
         gamma = kernels.gaussian(gamma="scale").fitted(X).gamma
         return [kernels.gaussian(gamma=factor * float(gamma)) for factor in (0.25, 1.0, 4.0)]

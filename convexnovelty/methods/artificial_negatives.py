@@ -103,8 +103,8 @@ def _size(penalty: float, unit: float) -> float:
     A price of 1e-16 in that unit is below every tolerance, and the answer to it would be rounding; of a high price the
     root is what both programs resolve best.
     """
-    price = penalty * unit**2
-    return min(price, float(np.sqrt(price)))
+    root = float(np.sqrt(penalty)) * unit  # whose square may be beyond float64
+    return min(root * root, root) if root < 1 else root
 
 
 def _resolved(penalty: float, unit: float) -> None:
@@ -167,7 +167,7 @@ def primal(features: FeatureMap, labels: Any, slack_penalty: float) -> Formulati
     phi, unit = np.asarray(features.training) / features.middle, features.middle
     size = _size(penalty.value, unit)
     w, b, xi = cp.Variable(phi.shape[1]), cp.Variable(), cp.Variable(features.n, nonneg=True)
-    price = penalty.parameter(lambda value: value * unit**2 / size, nonneg=True)
+    price = penalty.parameter(lambda value: value * (unit**2 / size), nonneg=True)
     margin = cp.multiply(signs, np.sqrt(size) * phi @ w - b) >= 1 - xi
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * cp.sum(xi)), [margin]),
@@ -191,7 +191,7 @@ def dual(features: FeatureMap, labels: Any, slack_penalty: float) -> Formulation
     unit = features.middle
     size = _size(penalty.value, unit)
     alpha = cp.Variable(features.n, nonneg=True)
-    upper = penalty.parameter(lambda value: value * unit**2 / size, nonneg=True)
+    upper = penalty.parameter(lambda value: value * (unit**2 / size), nonneg=True)
     signed = (np.asarray(features.training) / unit) * signs[:, None]
     objective = cp.quad_form(alpha, cp.psd_wrap(size * signed @ signed.T)) / 2 - cp.sum(alpha)
     return Formulation(

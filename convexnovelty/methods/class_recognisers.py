@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexnovelty import datasets, kernels
+from convexnovelty import datasets, kernels, validation
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.class_regions import ClassRegions, Comparison
@@ -88,7 +88,7 @@ def class_recognisers(
 
 def _groups(labels: Any, n: int) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     """The classes in sorted order, and the rows of each."""
-    given = np.asarray(labels)
+    given = np.asarray(validation.labels(labels, "labels"))
     if given.dtype.kind in "US" and not isinstance(labels, np.ndarray):
         strange = [k for k in np.asarray(labels, dtype=object).flat if not isinstance(k, (str, bytes))]
         if strange:

@@ -38,7 +38,7 @@ from convexnovelty.novelty_scores import (
     uniform_points,
 )
 from convexnovelty.regions import Guarantee, ScoreThreshold
-from convexnovelty.validation import Array, fraction, generator, integer, points
+from convexnovelty.validation import Array, dimensions, flag, fraction, generator, integer, points
 
 METHOD = Method(
     "semi_supervised",
@@ -107,7 +107,7 @@ def semi_supervised(
     same_columns(ordinary, unknown)
     learner, random = as_novelty_score(score), generator(random_state)
     share = fraction(uniform_share, "uniform_share", zero=True)
-    if np.ndim(held_out) == 0 and not isinstance(held_out, str):
+    if dimensions(held_out, "held_out") == 0 and not isinstance(held_out, str):
         fitting, held = split(ordinary, fraction(held_out, "held_out"), random)
     else:
         fitting, held = ordinary, points(by_name(held_out, "held_out", names, "nominal"), "held_out")
@@ -115,7 +115,7 @@ def semi_supervised(
             raise InputError(
                 f"held_out: {held.shape[1]} column(s) were found where nominal has {ordinary.shape[1]}; give the same columns"
             )
-    plan = _Plan(learner, fitting, held, share, bool(replace), false_positive_rate, confidence)
+    plan = _Plan(learner, fitting, held, share, flag(replace, "replace"), false_positive_rate, confidence)
     fitted = plan.score(unknown, random)
     calibration = Calibration(fitted(held), false_positive_rate, confidence)
     seed = int(random.integers(2**62))

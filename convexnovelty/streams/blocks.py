@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -38,7 +39,7 @@ class Blocks(Source):
             return True
         if isinstance(given, (list, tuple)):
             return bool(given) and all(_is_block(item) for item in given)
-        return callable(given) and not isinstance(given, type) and not hasattr(given, "shape")
+        return callable(given) and not isinstance(given, type) and not hasattr(given, "shape") and _needs_nothing(given)
 
     def raw(self) -> Iterator[Any]:
         """See :meth:`Source.raw`."""
@@ -57,6 +58,17 @@ class Blocks(Source):
             if found != first and found is not None:
                 raise InputError(f"block {index}: columns {_said(found)} were found where block 0 has {_said(first)}")
             yield raw
+
+
+def _needs_nothing(function: Any) -> bool:
+    """Whether a function can be called without arguments, as far as its signature tells."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return False
+    except ValueError:  # a function in C that has no signature
+        return True
+    return True
 
 
 def _is_block(item: Any) -> bool:

@@ -19,7 +19,7 @@ from convexnovelty.kernels import SCALE, Gaussian, Laplacian, Polynomial, Precom
 from convexnovelty.moments import REPRESENTATIONS, Moments
 from convexnovelty.sparse_rows import refuse_dense_covariance
 from convexnovelty.streams.source import Block, Columns, as_source, needed, rows_at_once
-from convexnovelty.validation import Array, integer
+from convexnovelty.validation import Array, choice, integer, listed
 
 __all__ = ["chunks", "features_of", "moments_and_sample", "moments_by_class", "moments_of", "score_chunks"]
 
@@ -199,9 +199,9 @@ def score_chunks(
     >>> bool(np.allclose(scores, detector.decision_function(X), atol=1e-12))
     True
     """
-    if method not in METHODS:
-        # "fit_predict" would learn anew from every block, and leave another estimator behind.
-        raise InputError(f"method: {method!r} was found; give one of {', '.join(METHODS)}")
+    choice(
+        method, "method", METHODS
+    )  # "fit_predict" would learn anew from every block, and leave another estimator behind
     if not callable(getattr(estimator, method, None)):
         raise InputError(f"method: {type(estimator).__name__} has no {method!r}; give the name of one of its methods")
     named = Columns(_names(columns))
@@ -211,18 +211,17 @@ def score_chunks(
 def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     if isinstance(columns, str):
         raise InputError(f"columns: the word {columns!r} was found; give a list of names")
-    return None if columns is None else tuple(columns)
+    return None if columns is None else tuple(listed(columns, "columns", "a list of names"))
 
 
 def _representation(representation: str | None, rank: int | None) -> str:
     if rank is not None:
         integer(rank, "rank", 1)
-        if representation not in (None, "low_rank"):
+        if representation is not None and choice(representation, "representation", REPRESENTATIONS) != "low_rank":
             raise InputError(f"rank: {rank} was found with the representation {representation!r}; use 'low_rank'")
-    chosen = representation or ("dense" if rank is None else "low_rank")
-    if chosen not in REPRESENTATIONS:
-        raise InputError(f"representation: {chosen!r} was found; give one of {', '.join(REPRESENTATIONS)}")
-    return chosen
+    if representation is None:
+        return "dense" if rank is None else "low_rank"
+    return choice(representation, "representation", REPRESENTATIONS)
 
 
 def _moments(

@@ -45,7 +45,7 @@ from convexnovelty.uncertainty.radii import (
 )
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
 from convexnovelty.uncertainty.wishart_ball import WishartBall
-from convexnovelty.validation import Array, fraction, generator, integer, points
+from convexnovelty.validation import Array, fraction, generator, integer, listed, number, points
 
 __all__ = ["calibrate", "coverage", "cross_validated"]
 
@@ -275,7 +275,8 @@ def cross_validated(
     folds = min(integer(folds, "folds", 2), X.shape[0])
     order = generator(random_state).permutation(X.shape[0])
     parts = np.array_split(order, folds)
-    recipes = [recipe.replaced(radius=radius) for radius in sorted(float(r) for r in radii)]
+    tried = sorted(number(radius, "radii") for radius in listed(radii, "radii", "a list of numbers"))
+    recipes = [recipe.replaced(radius=radius) for radius in tried]
     work = [(tried, np.delete(X, part, axis=0), X[part]) for tried in recipes for part in parts]
     # Lists of one length: some executors take no endless iterator.
     columns = ([tried for tried, _, _ in work], [kept for _, kept, _ in work], [held for _, _, held in work])

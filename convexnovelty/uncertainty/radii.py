@@ -120,7 +120,7 @@ def concentration_radii(support_radius: float, count: int, confidence: float) ->
 
     Raises InputError where there are too few points for the second inequality.
     """
-    R, n = positive(support_radius, "support_radius"), integer(count, "count", 1)
+    R, n = positive(support_radius, "support_radius", squared=True), integer(count, "count", 1)
     error = 1.0 - fraction(confidence, "confidence")
     factor = 2.0 + math.sqrt(2.0 * math.log(2.0 / error))
     if n < factor**2:
@@ -139,10 +139,11 @@ def delage_ye_sizes(support_radius: float, count: int, dimension: int, confidenc
 
     Raises InputError where there are too few points for the bound to say anything.
     """
-    R, n, p = positive(support_radius, "support_radius"), integer(count, "count", 1), integer(dimension, "dimension", 1)
+    R = positive(support_radius, "support_radius", squared=True)
+    n, p = integer(count, "count", 1), integer(dimension, "dimension", 1)
     error = 1.0 - fraction(confidence, "confidence")
     beta = R**2 / n * (2.0 + math.sqrt(2.0 * math.log(4.0 / error))) ** 2
-    alpha = R**2 / math.sqrt(n) * (math.sqrt(max(1.0 - p / R**4, 0.0)) + math.sqrt(math.log(8.0 / error)))
+    alpha = R**2 / math.sqrt(n) * (math.sqrt(max(1.0 - p / R**2 / R**2, 0.0)) + math.sqrt(math.log(8.0 / error)))
     if alpha + beta >= 1.0:
         raise InputError(
             f"count: with {n} points alpha + beta = {alpha + beta:.3g} is not below 1; the bound of Delage and Ye needs "

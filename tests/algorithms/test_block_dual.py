@@ -362,3 +362,35 @@ def test_sums_of_kernels_in_chunks_are_the_product(monkeypatch):
     monkeypatch.setattr(gram, "BLOCK", 6)  # two rows a chunk
     expected = np.exp(-0.7 * cdist(Z, X, "cityblock")) @ weights
     assert gram.weighted_kernels(X, laplacian(0.7), weights, Z, 1) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("fractions", [None, 0.5, "0.5", object(), [2.0], [None], {0.5: 1}])
+def test_what_is_no_list_of_fractions_is_named(fractions):
+    with pytest.raises(InputError, match=r"^fractions: "):
+        dual_path(np.eye(3), gaussian(gamma=1.0), fractions)
+
+
+@pytest.mark.parametrize("upper", [10**400, None, "0.5", {}, 1j, np.timedelta64(1, "s"), -1.0, np.nan, [0.5]])
+def test_bounds_that_are_none_are_named(upper):
+    with pytest.raises(InputError, match=r"^upper: "):
+        smo(np.eye(3), upper=upper)
+
+
+@pytest.mark.parametrize("weights", [{}, None, "x", [None] * 3, [1.0]])
+def test_weights_that_are_none_are_named(weights):
+    with pytest.raises(InputError, match=r"^weights: "):
+        decision(np.eye(3), gaussian(gamma=1.0), weights, np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"rule": np.array([1.0, 2.0])}, "rule"),
+        ({"seed": "x"}, "seed"),
+        ({"equality": [1]}, "equality"),
+        ({"semidefinite": "False"}, "semidefinite"),
+    ],
+)
+def test_options_of_pair_steps_are_named(arguments, named):
+    with pytest.raises(InputError, match=f"^{named}: "):
+        smo(np.eye(3), upper=0.5, **arguments)

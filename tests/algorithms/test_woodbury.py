@@ -59,3 +59,30 @@ def test_a_matrix_that_is_not_symmetric_is_refused():
     for c in (0.0, 1.0):
         with pytest.raises(InputError, match="K: "):
             woodbury.metric_gram(np.array([[1.0, 0.5], [0.0, 1.0]]), 1.0, c)
+
+
+@pytest.mark.parametrize("function", [woodbury.metric_gram, woodbury.metric_gram_by_inverse])
+@pytest.mark.parametrize(
+    ("replaced", "named"),
+    [
+        ({name: value}, name)
+        for name in "rc"
+        for value in (None, "1", -1.0, np.nan, 10**400, [1.0], np.timedelta64(1, "s"))
+    ]
+    + [({"K": value}, "K") for value in (None, 1.0, np.ones((2, 3)), [[np.nan]], [["a"]])],
+)
+def test_numbers_out_of_range_are_named(function, replaced, named):
+    with pytest.raises(InputError, match=f"^{named}: "):
+        function(**{"K": np.eye(3), "r": 1.0, "c": 1.0, **replaced})
+
+
+def test_vectors_and_factors_out_of_range_are_named():
+    for call, named in (
+        (lambda: woodbury.expansion(np.eye(3), [1.0], 1.0, 1.0), "v"),
+        (lambda: woodbury.expansion(np.eye(3), np.ones(3), 0.0, 1.0), "r"),
+        (lambda: woodbury.metric_root(None, 1.0), "factor"),
+        (lambda: woodbury.metric_gram_of_shape(np.eye(3), 0.0), "c"),
+        (lambda: woodbury.centred("x"), "K"),
+    ):
+        with pytest.raises(InputError, match=f"^{named}: "):
+            call()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import math
 
 import numpy as np
 import pytest
 
+import convexnovelty as cn
 from convexnovelty import streams
+from convexnovelty.bounds import margin_bound, slack_sum
 from convexnovelty.distances import scale_gamma
 from convexnovelty.errors import ConvexNoveltyError, IndefiniteError, InputError
 from convexnovelty.estimators import (
+    KernelLearningSVM,
     MahalanobisSVM,
     MomentClassifier,
     OneClassSVM,
@@ -21,10 +25,18 @@ from convexnovelty.estimators import (
     TwoClassMPM,
 )
 from convexnovelty.features import KernelFeatures, LinearFeatures
-from convexnovelty.kernels import gaussian, precomputed
+from convexnovelty.kernels import Kernel, gaussian, precomputed
 from convexnovelty.moments import Moments
 from convexnovelty.tables import read_table
-from convexnovelty.uncertainty import FrobeniusBall, KLBall, LoewnerInterval, MeanEllipsoid
+from convexnovelty.uncertainty import (
+    FrobeniusBall,
+    KLBall,
+    LoewnerInterval,
+    MeanEllipsoid,
+    concentration_radii,
+    cross_validated,
+    delage_ye_sizes,
+)
 
 
 @pytest.fixture
@@ -179,6 +191,56 @@ def test_labels_that_are_no_classes_are_refused_by_name(X, kind, labels):
     y = np.array(labels, dtype=float if labels[0] == 2.5 else object)[np.arange(30) % 2]
     with pytest.raises(InputError, match=r"^y: .* give two whole numbers or two names as labels"):
         kind().fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [TwoClassMPM, MomentClassifier])
+@pytest.mark.parametrize("dtype", ["Int64", "UInt64", "int64[pyarrow]", "boolean"])
+def test_labels_come_back_as_they_were_given(X, kind, dtype):
+    pd = pytest.importorskip("pandas")
+    pair = [True, False] if dtype == "boolean" else [2**53 + 1, 7]
+    y = pd.Series([pair[i % 2] for i in range(30)], dtype=dtype)
+    machine = kind().fit(X + 3 * (np.arange(30) % 2)[:, None], y)
+    assert machine.classes_.tolist() == sorted(pair)
+    found = machine.predict(X).tolist()
+    assert set(found) <= set(pair)
+    assert {type(label) for label in found} == {type(pair[0])}
+
+
+@pytest.mark.parametrize("kind", [TwoClassMPM, MomentClassifier])
+def test_labels_that_are_hidden_or_missing_are_refused(X, kind):
+    pd = pytest.importorskip("pandas")
+    hidden = np.ma.array(np.arange(30) % 2, mask=np.arange(30) == 3)
+    with pytest.raises(InputError, match=r"^y: 1 labels are masked"):
+        kind().fit(X, hidden)
+    with pytest.raises(InputError, match=r"^.*y.* contains NaN"):
+        kind().fit(X, pd.Series([None, *[0, 1] * 14, 1], dtype="Int64"))
+
+
+@pytest.mark.parametrize("value", [3, 0.5, True, "gaussian", object(), float, {"gaussian": 1}])
+def test_one_kernel_is_no_list_of_kernels(X, value):
+    with pytest.raises(InputError, match=r"^kernels: .* was found; give a list of kernels"):
+        KernelLearningSVM(kernels=value).fit(X)
+
+
+@pytest.mark.parametrize("value", [np.timedelta64(1, "s"), np.ma.masked, np.ma.array([0.3], mask=[True])])
+def test_spans_of_time_and_masked_numbers_are_no_numbers(X, value):
+    with pytest.raises(InputError, match=r"^outlier_fraction: .* was found; give a real number"):
+        OneClassSVM(value).fit(X)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda rate: OneClassSVM(false_alarm_rate=rate),
+        lambda rate: SemiSupervisedDetector(rate),
+        lambda rate: SemiSupervisedDetector(rate, confidence=0.9),
+    ],
+    ids=["on average", "nominal and unlabelled", "with confidence"],
+)
+@pytest.mark.parametrize(("rate", "needed"), [(1e-320, "more than 1e308"), (1e-300, r"\d[.\d]*e\+\d+")])
+def test_rates_that_no_number_of_points_keeps_are_refused(X, made, rate, needed):
+    with pytest.raises(InputError, match=rf"needs at least {needed} of them, or a larger rate"):
+        made(rate).fit(X)
 
 
 def test_a_function_of_two_vectors_is_no_kernel(X):
@@ -342,3 +404,48 @@ def test_labels_of_moments_that_an_array_would_change_are_refused(X, labels, tol
     with pytest.raises(InputError, match=told):
         TwoClassMPM().fit(dict(zip(labels, moments, strict=True)))
     assert TwoClassMPM().fit(dict(zip("ab", moments, strict=True))).classes_.tolist() == ["a", "b"]
+
+
+# -- what is of no kind that counts, at doors of their own ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda X: cn.certify(X), r"formulation: .* was found; give what a factory returns"),
+        (lambda X: cn.certify(None), r"formulation: None was found; give what a factory returns"),
+        (lambda X: Kernel.from_recipe(np.array([0.3, 0.4])), r"recipe: .* give a mapping with 'name' and 'parameters'"),
+        (lambda X: Kernel.from_recipe("gaussian"), r"recipe: .* give a mapping with 'name' and 'parameters'"),
+        (lambda X: streams.moments_of(lambda x: x), r"source: function was found; give an array"),
+        (lambda X: streams.moments_of(gaussian(gamma=1.0)), r"source: Gaussian was found; give an array"),
+        (lambda X: streams.moments_of(X, columns=3), r"columns: 3 was found; give a list of names"),
+        (lambda X: streams.moments_of(X, representation=X), r"representation: .* was found; give one of dense"),
+        (lambda X: list(streams.score_chunks(OneClassSVM().fit(X), X, method=X)), r"method: .* was found; give one of"),
+        (lambda X: Moments.estimate(X, representation=X), r"representation: .* was found; give one of dense"),
+        (lambda X: Moments.estimate(X, representation=""), r"representation: '' was found; give one of dense"),
+        (lambda X: Moments.estimate(X, representation=X, rank=1), r"representation: .* was found; give one of dense"),
+        (lambda X: Moments.estimate(X).named(3), r"names: 3 was found; give a list with a name for each column"),
+        (lambda X: Moments.estimate(X).named("ab"), r"names: 'ab' was found; give a list with a name for each column"),
+        (lambda X: cn.semi_supervised(X, X, 0.3, replace=X), r"replace: .* was found; give True or False"),
+        (lambda X: cn.semi_supervised(X, X, 0.3, replace="False"), r"replace: 'False' was found; give True or False"),
+        (lambda X: cn.semi_supervised(X, X, 0.3, held_out=[[1, 2], [3]]), r"held_out: not a rectangular array"),
+        (lambda X: Moments.low_rank([0.0, 0.0], X, [[1, 2], [3]]), r"diagonal: not a rectangular array"),
+        (lambda X: cn.class_recognisers(LinearFeatures(X), [[1, 2], [3]], 0.5), r"labels: not a rectangular array"),
+        (lambda X: cross_validated(FrobeniusBall(1.0), X, 0.5, max), r"radii: 0.5 was found; give a list of numbers"),
+        (lambda X: cross_validated(FrobeniusBall(1.0), X, ["0.5"], max), r"radii: '0.5' was found; give a real number"),
+        (lambda X: concentration_radii(1e308, 100, 0.9), r"support_radius: 1e\+308 was found, whose square float64"),
+        (lambda X: delage_ye_sizes(1e-160, 100, 2, 0.9), r"support_radius: 1e-160 was found, whose square float64"),
+        (lambda X: delage_ye_sizes(1e140, 100, 2, 0.9), r"count: with 100 points"),
+        (lambda X: slack_sum([1.0], None), r"theta: None was found; give a real number"),
+        (lambda X: margin_bound(100, 1.0, 1e308, 1e-308), r"gamma / \(norm radius\): inf was found"),
+        (lambda X: margin_bound(100, 1.0, 1e-320, 1e300), r"gamma / \(norm radius\): 0 was found"),
+    ],
+)
+def test_what_is_of_no_kind_that_counts_is_named(X, call, told):
+    with pytest.raises(InputError, match=f"^{told}"):
+        call(X)
+
+
+def test_functions_that_need_no_arguments_are_sources(X):
+    for function in (lambda: iter([X]), lambda rows=None: iter([X]), functools.partial(iter, [X])):
+        assert streams.moments_of(function).mean.tolist() == Moments.estimate(X).mean.tolist()

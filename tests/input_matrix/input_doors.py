@@ -101,7 +101,6 @@ FACTORY_ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
 
 # What takes points or what holds them has a table of its own; what is a name of a thing is tried as an object.
 DATA = {"X", "nominal", "points", "positives", "scores_nominal", "scores_unlabelled", "unlabelled"}
-ANY = {"replace": "anything is true or false"}
 
 
 def solved(made: Any) -> Any:
@@ -163,10 +162,9 @@ def _factory(name: str) -> Door:
         "factory",
         FACTORY_ARGUMENTS[name](),
         lambda arguments: solved(factory(**arguments)),
-        {key: _optional(p) for key, p in signature.items() if key not in DATA | set(ANY)},
+        {key: _optional(p) for key, p in signature.items() if key not in DATA},
         lambda arguments: other_way(factory(**arguments)),
-        {key: "see the table of points" for key in signature if key in DATA}
-        | {k: v for k, v in ANY.items() if k in signature},
+        {key: "see the table of points" for key in signature if key in DATA},
         tuple(signature),
     )
 

@@ -169,6 +169,7 @@ DOMAINS: dict[str, Domain] = {
     "radius": NONNEGATIVE,
     "random_state": Domain("a whole number, as an integer", **NOTHING, none=True, also=_is_seed),
     "rank": _whole(1),
+    "replace": Domain("True or False", **NOTHING, also=lambda value: isinstance(value, bool)),
     "ridge": NONNEGATIVE,
     "scale_penalty": NONNEGATIVE,
     "scales": ROW,

@@ -10,6 +10,8 @@ import convexnovelty as cn
 from convexnovelty.errors import InputError
 from convexnovelty.methods import artificial_negatives
 from convexnovelty.methods.artificial_negatives import uniform_box
+from convexnovelty.quantities import Tunable
+from convexnovelty.validation import positive
 
 
 @pytest.fixture
@@ -132,3 +134,26 @@ def test_bad_input(X):
         cn.artificial_negatives(X[:1], 1.0)
     with pytest.raises(InputError, match="labels: give"):
         cn.methods.artificial_negatives.dual(cn.LinearFeatures(X), np.ones(30), 1.0)
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_prices_beyond_float64_in_the_points_unit_are_no_negative_numbers(X, form):
+    with pytest.raises(cn.errors.ConvexNoveltyError):
+        cn.artificial_negatives(X * 1e3, 1e308, form=form).solve()
+
+
+def test_a_high_price_is_refused_by_the_dual_in_words(X):
+    with pytest.raises(InputError, match=r"^slack_penalty: 1e\+308 was found .* give form='primal'"):
+        cn.artificial_negatives(X, 1e308).solve()
+
+
+def test_a_program_whose_own_number_leaves_float64_is_refused_by_the_argument_and_stays_as_it_was():
+    tunable = Tunable("price", 2.0, positive)
+    parameter = tunable.parameter(lambda value: value**2, nonneg=True)
+    for value in (1e200, 1e308):
+        with pytest.raises(InputError, match=r"^price: 1e\+\d+ was found, for which the program's own number leaves"):
+            tunable.set(value)
+        assert tunable.value == 2.0
+        assert parameter.value == 4.0
+    with pytest.raises(InputError, match=r"^price: "):
+        Tunable("price", 1e308, positive).parameter(lambda value: 10.0 * np.float64(value), nonneg=True)
