@@ -17,7 +17,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap
 from convexnovelty.formulation import Solution
 from convexnovelty.regions import Guarantee, HalfSpace
-from convexnovelty.validation import Array, fraction, integer, nonnegative, number, positive, symmetric, vector
+from convexnovelty.validation import Array, fraction, integer, nonnegative, number, positive, shown, symmetric, vector
 
 __all__ = [
     "MarginBound",
@@ -124,6 +124,10 @@ def solution_bound(solution: Solution, features: FeatureMap, gamma: float, delta
     ``gamma`` is in units of the decision values. The radius is that of the sample: for a kernel with constant k(x, x)
     that of all points.
     """
+    if not isinstance(solution, Solution):
+        raise InputError(f"solution: {shown(solution)} was found; give what solve returns")
+    if not isinstance(features, FeatureMap):
+        raise InputError(f"features: {shown(features)} was found; give the features that the machine was made with")
     region = solution.region
     if not isinstance(region, HalfSpace):
         raise InputError(f"solution: its region is {type(region).__name__}; theorem 8.6 is about half-spaces")

@@ -82,7 +82,7 @@ class Deviation(ABC):
 
     def allotments(self, columns: int) -> list[tuple[Deviation, float]]:
         """Itself with the whole of the error, for one score; for several scores see :class:`GrowingClasses`."""
-        if columns != 1:
+        if integer(columns, "columns", 1) != 1:
             raise InputError(
                 f"deviation: {self.name} bounds the thresholds of one score, but {columns} columns of scores were "
                 f"found; give deviation=GrowingClasses([...]) with one bound a column"
@@ -144,7 +144,7 @@ class DKW(UniformDeviation):
 
     def margin(self, size: int, delta: float) -> float:
         """Raises InputError for d > 1/2, for which the one-sided inequality is false."""
-        _error(delta)
+        delta = _error(delta)
         if delta > 0.5:
             raise InputError(f"delta: {delta:.6g} was found; the one-sided inequality holds for d up to 1/2")
         return math.sqrt(-math.log(delta) / (2 * _points(size)))
@@ -194,8 +194,7 @@ class VC(UniformDeviation):
 
     def margin(self, size: int, delta: float) -> float:
         """The printed epsilon."""
-        _error(delta)
-        size = _points(size)
+        delta, size = _error(delta), _points(size)
         return 3 * math.sqrt((self.dimension * math.log(size + 1) + math.log(2) - math.log(delta)) / size)
 
     @classmethod
@@ -244,7 +243,9 @@ class FiniteClass(UniformDeviation):
 
     def margin_over(self, sets: int, size: int, delta: float) -> float:
         """Hoeffding's margin at d / N, with N = ``sets`` where it was not given."""
-        return math.sqrt((math.log(self.size or max(sets, 1)) - math.log(_error(delta))) / (2 * _points(size)))
+        return math.sqrt(
+            (math.log(self.size or max(integer(sets, "sets", 0), 1)) - math.log(_error(delta))) / (2 * _points(size))
+        )
 
     @classmethod
     def examples(cls) -> list[Deviation]:
@@ -342,7 +343,7 @@ class GrowingClasses:
 
     def allotments(self, columns: int) -> list[tuple[Deviation, float]]:
         """The bounds with their shares; InputError unless there is one bound a column."""
-        if columns != len(self.parts):
+        if integer(columns, "columns", 1) != len(self.parts):
             raise InputError(
                 f"deviation: {len(self.parts)} bounds were found for {columns} column(s) of scores; give one a column"
             )
@@ -394,6 +395,7 @@ def _many(size: int | None) -> str:
 
 
 def _enough(size: int | None, sets: int) -> int:
+    sets = integer(sets, "sets", 0)
     if size is not None and sets > size:
         raise InputError(
             f"size: the bound was made for {size} classifier(s), but {sets} are looked at; give size={sets} or fewer "

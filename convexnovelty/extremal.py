@@ -14,7 +14,7 @@ import numpy as np
 
 from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
-from convexnovelty.validation import Array, integer, number, vector
+from convexnovelty.validation import Array, generator, integer, number, vector
 
 __all__ = ["ExtremalDistribution", "extremal_distribution"]
 
@@ -44,7 +44,7 @@ class ExtremalDistribution:
     def sample(self, size: Any, rng: Any = None) -> Array:
         """Independent draws, of shape (size, p); ``rng`` is a ``numpy.random.Generator`` or a seed."""
         count = integer(size, "size", 1)
-        random = np.random.default_rng(rng)
+        random = generator(rng, "rng")
         return np.asarray(self.points[random.choice(self.weights.size, size=count, p=self.weights)])
 
 

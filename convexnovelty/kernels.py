@@ -30,7 +30,7 @@ from convexnovelty.columns import by_name, names_of
 from convexnovelty.distances import laplacian_gamma, scale_gamma, squared_distances, squared_norms
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.sparse_rows import is_sparse, rows_of, sparse_products
-from convexnovelty.validation import SYMMETRY_TOLERANCE, Array, integer, number, points, positive, shown
+from convexnovelty.validation import SYMMETRY_TOLERANCE, Array, integer, number, points, positive, shown, squarable
 
 __all__ = [
     "Kernel",
@@ -210,6 +210,10 @@ class Gaussian(Kernel):
 
     def __post_init__(self) -> None:
         _set(self, gamma=_gamma(self.gamma))
+
+    def rows(self, X: Any, name: str) -> Any:
+        """See :meth:`Kernel.rows`; points whose squared distances would be differences of infinities are refused."""
+        return squarable(super().rows(X, name), name, new=True)
 
     def evaluate(self, X: Array, Z: Array) -> Array:
         """See :meth:`Kernel.evaluate`."""

@@ -211,7 +211,10 @@ class Moments:
 
         ``name`` is the argument and ``learnt`` says what has ``names``. Raises InputError for columns that are not the same.
         """
-        if names is None or self.names is None or self.names == tuple(names):
+        if names is None or self.names is None:
+            return self
+        names = listed(names, "names", "a list with a name for each column")
+        if self.names == tuple(names):
             return self
         agree(self.names, name, names, learnt)
         order = [self.names.index(entry) for entry in names]

@@ -111,7 +111,9 @@ class KernelDensity:
 
     def log_density(self, Z: Any) -> Array:
         """ln h(z) of shape (m,), finite however far z lies from the sample."""
-        rows, sample = _rows(Z, self.points.shape[1]) / self.units, self.points / self.units
+        with np.errstate(over="ignore"):
+            rows, sample = _rows(Z, self.points.shape[1]) / self.units, self.points / self.units
+        squarable(rows, "Z", new=True)
         shift = float(np.log(self.units).sum())
         if self.library == "scikit-learn":
             from sklearn.neighbors import KernelDensity as Estimator

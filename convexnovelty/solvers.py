@@ -230,7 +230,7 @@ def profile(name: str | None = None) -> SolverProfile:
     """
     if name is not None and not isinstance(name, str):
         raise InputError(f"solver: {name!r} was found; give the name of a solver, as 'CLARABEL'")
-    key = (name or DEFAULT_SOLVER).upper()
+    key = (DEFAULT_SOLVER if name is None else name).upper()
     installed = cp.installed_solvers()
     if key not in installed:
         raise InputError(f"solver: {name!r} is not installed; installed are {', '.join(sorted(installed))}")

@@ -238,3 +238,18 @@ def test_sizes_of_any_type_of_number_give_the_same_limits() -> None:
 def test_classes_without_bounds_are_refused(parts: object) -> None:
     with pytest.raises(InputError, match=r"^parts: "):
         GrowingClasses(parts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bound", [DKW(), VC(2), FiniteClass(3), ExactBinomial(3)], ids=lambda bound: bound.name)
+def test_errors_in_arrays_of_one_entry_are_numbers(bound: Deviation) -> None:
+    assert bound.lower(3, 10, np.array([[0.25]])) == bound.lower(3, 10, 0.25)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [None, "2", 1.5, [2], np.ones(3), {}, np.timedelta64(2, "s"), np.nan])
+def test_numbers_of_sets_and_of_columns_that_are_none_are_named(value: object) -> None:
+    for bound in (FiniteClass(3), ExactBinomial()):
+        with pytest.raises(InputError, match=r"^sets: "):
+            bound.over(value)  # type: ignore[arg-type]
+    for deviation in (DKW(), GrowingClasses([VC(2)])):
+        with pytest.raises(InputError, match=r"^columns: "):
+            deviation.allotments(value)  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ from convexnovelty.algorithms.gram import Gram, gram_of, padded, weighted_kernel
 from convexnovelty.algorithms.smo import refuse_indefinite
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.kernels import Kernel, Precomputed, as_kernel
-from convexnovelty.validation import Array, fraction, integer, listed, number, numeric, positive, vector
+from convexnovelty.validation import Array, fraction, integer, listed, number, numeric, positive, shown, vector
 
 __all__ = ["DualResult", "decision", "dual_path", "kkt_violation", "solve_dual"]
 
@@ -127,6 +127,8 @@ def decision(points: Any, kernel: Any, weights: Any, Z: Any, *, threads: int = 1
 
 def kkt_violation(points: Any, result: DualResult, upper: Any, *, linear: Any = None, y: Any = None) -> float:
     """The KKT gap of a result with every kernel value evaluated anew, in the units of the scores."""
+    if not isinstance(result, DualResult):
+        raise InputError(f"result: {shown(result)} was found; give what solve_dual or dual_path returns")
     signed = result.multipliers * (1.0 if y is None else vector(y, "y", result.multipliers.size))
     scores = decision(points, result.kernel, signed, points)
     box = Box.of(signed.size, upper, y, None if result.offset is None else float(signed.sum()))

@@ -185,7 +185,7 @@ def ask(solver: Any, program: ConicProgram, options: Mapping[str, Any]) -> Answe
     """
     if isinstance(solver, str) or hasattr(solver, "solve_via_data"):
         return Mirror(program).solve(solver, options)
-    if not callable(solver):
+    if not callable(solver) or isinstance(solver, type):
         raise InputError(f"solver: {solver!r} was found; give a name, a CVXPY solver or a function")
     began = time.perf_counter()
     answer = solver(program, dict(options))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from convexnovelty.columns import names_of
 from convexnovelty.errors import InputError
 from convexnovelty.streams.source import Columns, Source
+from convexnovelty.validation import shown
 
 __all__ = ["Blocks"]
 
@@ -32,6 +33,14 @@ class Blocks(Source):
             self._names = names_of(_points(self.given[0]))
         return None if self._names is None else self.columns.of(self._names)
 
+    def _blocks(self) -> Any:
+        blocks = self.given() if callable(self.given) else self.given
+        if not isinstance(blocks, Iterable):
+            raise InputError(
+                f"source: the function returned {shown(blocks)}; give one that returns an iterator over blocks"
+            )
+        return blocks
+
     @classmethod
     def accepts(cls, given: Any) -> bool:
         """See :meth:`Source.accepts`. A list of numbers or of rows is no list of blocks."""
@@ -47,7 +56,7 @@ class Blocks(Source):
             raise InputError("source: an iterator was read before and is at its end; give a function that returns one")
         self._read = True
         first: Any = None
-        for index, raw in enumerate(self.given() if callable(self.given) else self.given):
+        for index, raw in enumerate(self._blocks()):
             block = _points(raw)
             if index == 0:
                 self._names = names_of(block)

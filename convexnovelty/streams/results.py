@@ -19,7 +19,7 @@ from convexnovelty.kernels import SCALE, Gaussian, Laplacian, Polynomial, Precom
 from convexnovelty.moments import REPRESENTATIONS, Moments
 from convexnovelty.sparse_rows import refuse_dense_covariance
 from convexnovelty.streams.source import Block, Columns, as_source, needed, rows_at_once
-from convexnovelty.validation import Array, choice, integer, listed
+from convexnovelty.validation import Array, choice, integer, listed, shown
 
 __all__ = ["chunks", "features_of", "moments_and_sample", "moments_by_class", "moments_of", "score_chunks"]
 
@@ -83,6 +83,8 @@ def moments_of(
     (Moments(dimension=2, representation='dense', count=6), [5.0, 6.0])
     """
     named = Columns(_names(columns), weights)
+    if features is not None and not isinstance(features, FeatureMap):
+        raise InputError(f"features: {shown(features)} was found; give a feature map, as features_of makes one")
     if features is not None and rows is None:
         rows = rows_at_once(None, max(features.dimension, features.points.shape[1]))
     read = as_source(source, rows, named)
@@ -99,6 +101,8 @@ def moments_by_class(
     source: Any, classes: str, *, ddof: Any = 0, rows: int | None = None, columns: Sequence[str] | None = None
 ) -> dict[Any, Moments]:
     """The moments of each class of a table, by the column that holds the classes, in one pass."""
+    if not isinstance(classes, str):
+        raise InputError(f"classes: {shown(classes)} was found; give the name of the column that holds them")
     named = Columns(_names(columns), classes=classes)
     read = as_source(source, rows, named)
     found = read.reduced(partial(_by_class, named, ddof), partial(_union, classes))

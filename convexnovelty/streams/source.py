@@ -15,7 +15,7 @@ import numpy as np
 from convexnovelty.columns import names_of
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.estimates import nonnegative_vector, sparse_points
-from convexnovelty.validation import Array, integer, points
+from convexnovelty.validation import Array, integer, listed, points, shown
 
 __all__ = ["Block", "Columns", "Source", "as_source", "is_stream", "needed", "rows_at_once"]
 
@@ -34,12 +34,20 @@ class Columns:
     weights: str | None = None
     classes: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.features is not None:
+            object.__setattr__(self, "features", tuple(listed(self.features, "columns", "a list of names")))
+        for argument in ("weights", "classes"):
+            name = getattr(self, argument)
+            if name is not None and not isinstance(name, str):
+                raise InputError(f"{argument}: {shown(name)} was found; give the name of a column")
+
     def of(self, names: Sequence[str]) -> list[str]:
         """The features among the names of a table. Raises InputError for a name that is not among them once."""
         others = [name for name in (self.weights, self.classes) if name is not None]
         chosen = [name for name in names if name not in others] if self.features is None else list(self.features)
         for name in [*chosen, *others]:
-            if name not in names:
+            if not isinstance(name, str) or name not in names:
                 raise InputError(f"columns: none is called {name!r}; found are {', '.join(map(repr, names))}")
             if names.count(name) > 1:
                 raise InputError(f"columns: {names.count(name)} are called {name!r}; give each its own name")
@@ -62,6 +70,7 @@ class Block:
 
         Raises InputError naming the block, counted from 0.
         """
+        _known(columns)
         try:
             weights: Any = None
             classes: Any = None
@@ -137,10 +146,17 @@ class Source(ABC):
         raise InputError("source: it has no block; give at least one row of points")
 
 
+def _known(columns: Any) -> None:
+    if not isinstance(columns, Columns):
+        raise InputError(f"columns: {shown(columns)} was found; give streams.Columns(features, weights, classes)")
+
+
 def as_source(given: Any, rows: int | None = None, columns: Columns | None = None) -> Source:
     """The source that an object is. Raises InputError naming what can be given."""
     if rows is not None:
         rows = integer(rows, "rows", 1)
+    if columns is not None:
+        _known(columns)
     if isinstance(given, Source):
         return given
     for kind in kinds():

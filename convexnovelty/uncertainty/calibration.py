@@ -45,7 +45,7 @@ from convexnovelty.uncertainty.radii import (
 )
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
 from convexnovelty.uncertainty.wishart_ball import WishartBall
-from convexnovelty.validation import Array, fraction, generator, integer, listed, number, points
+from convexnovelty.validation import Array, fraction, generator, integer, listed, number, points, shown
 
 __all__ = ["calibrate", "coverage", "cross_validated"]
 
@@ -275,6 +275,10 @@ def cross_validated(
     folds = min(integer(folds, "folds", 2), X.shape[0])
     order = generator(random_state).permutation(X.shape[0])
     parts = np.array_split(order, folds)
+    if not hasattr(recipe, "replaced") or isinstance(recipe, type):
+        raise InputError(f"recipe: {shown(recipe)} was found; give a set with a radius, for example FrobeniusBall(1.0)")
+    if not callable(score):
+        raise InputError(f"score: {shown(score)} was found; give a function of a recipe, training and held-out points")
     tried = sorted(number(radius, "radii") for radius in listed(radii, "radii", "a list of numbers"))
     recipes = [recipe.replaced(radius=radius) for radius in tried]
     work = [(tried, np.delete(X, part, axis=0), X[part]) for tried in recipes for part in parts]

@@ -11,7 +11,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
 from convexnovelty.uncertainty.tools import range_factor
-from convexnovelty.validation import Array, symmetric
+from convexnovelty.validation import Array, listed, symmetric
 
 __all__ = ["CovarianceHull"]
 
@@ -34,9 +34,8 @@ class CovarianceHull(CovarianceSet):
     source = "El Ghaoui, Oks and Oustry (2003)"
 
     def __init__(self, scenarios: Sequence[Any]) -> None:
-        if isinstance(scenarios, str) or np.ndim(scenarios) == 0:
-            raise InputError(f"scenarios: {scenarios!r} was found; give a list of covariances")
-        self.scenarios = [symmetric(S, f"scenarios[{i}]") for i, S in enumerate(scenarios)]
+        given = listed(scenarios, "scenarios", "a list of covariances")
+        self.scenarios = [symmetric(S, f"scenarios[{i}]") for i, S in enumerate(given)]
         if len({S.shape for S in self.scenarios}) != 1:
             raise InputError(
                 f"scenarios: shapes {[S.shape for S in self.scenarios]} were found; give at least one, all alike"

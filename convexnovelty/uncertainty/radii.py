@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from convexnovelty.errors import InputError
-from convexnovelty.validation import fraction, integer, positive
+from convexnovelty.validation import flag, fraction, integer, positive
 
 __all__ = [
     "chi_square_radius",
@@ -33,7 +33,8 @@ ENTRIES = 4_000_000  # numbers in memory at a time
 
 def free_entries(dimension: int) -> int:
     """The number of free entries of a symmetric matrix, p(p+1)/2."""
-    return dimension * (dimension + 1) // 2
+    p = integer(dimension, "dimension", 0)
+    return p * (p + 1) // 2
 
 
 def chi_square_radius(degrees: int, confidence: float, count: int = 1) -> float:
@@ -78,7 +79,7 @@ def wishart_radius(dimension: int, confidence: float, count: int, *, mean: bool 
     Raises InputError where there are no more points than dimensions, or too few of 1,000,000 values beyond the quantile.
     """
     p, n = integer(dimension, "dimension", 1), integer(count, "count", 1)
-    error = 1.0 - fraction(confidence, "confidence")
+    error, mean = 1.0 - fraction(confidence, "confidence"), flag(mean, "mean")
     if n <= p:
         raise InputError(f"count: {n} points in {p} dimensions were found; the law needs more points than dimensions")
     draws = max(LEAST, math.ceil(BEYOND / error))

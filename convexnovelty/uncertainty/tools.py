@@ -10,7 +10,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.covariances import own_axes
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array, vector
+from convexnovelty.validation import Array, number, vector
 
 __all__ = [
     "as_expression",
@@ -123,9 +123,10 @@ def exponent(p: Any, name: str = "p") -> float:
     """An exponent of a norm, from 1 to infinity; the word "inf" will do."""
     if isinstance(p, str) and p in ("inf", "infinity"):
         return math.inf
-    if isinstance(p, (str, bool)) or not isinstance(p, (int, float, np.number)) or not p >= 1:
+    value = math.inf if isinstance(p, (float, np.floating)) and p == math.inf else number(p, name)
+    if not value >= 1:
         raise InputError(f"{name}: {p!r} was found; give a number from 1 to infinity, since others make no norm")
-    return float(p)
+    return value
 
 
 def range_factor(C: Array) -> Array:

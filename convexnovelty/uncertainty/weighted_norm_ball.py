@@ -11,7 +11,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import PointSet, UncertaintySet
 from convexnovelty.uncertainty.tools import conjugate, dual_vector, exponent, norm, p_norm
-from convexnovelty.validation import Array, square, vector
+from convexnovelty.validation import Array, dimensions, square, vector
 
 __all__ = ["WeightedNormBall"]
 
@@ -37,7 +37,9 @@ class WeightedNormBall(PointSet):
     def __init__(self, weights: Any, p: Any = 2.0, radius: float = 1.0) -> None:
         super().__init__(radius)
         self.p = exponent(p)
-        self.weights = np.diag(vector(weights, "weights")) if np.ndim(weights) < 2 else square(weights, "weights")
+        self.weights = (
+            np.diag(vector(weights, "weights")) if dimensions(weights, "weights") < 2 else square(weights, "weights")
+        )
         if np.linalg.matrix_rank(self.weights) < self.weights.shape[0]:
             raise InputError("weights: the matrix is singular, so that the ball is unbounded; give an invertible one")
 

@@ -11,7 +11,8 @@ import pytest
 
 import convexnovelty as cn
 from convexnovelty import streams
-from convexnovelty.bounds import margin_bound, slack_sum
+from convexnovelty.algorithms.block_dual import kkt_violation
+from convexnovelty.bounds import margin_bound, slack_sum, solution_bound
 from convexnovelty.distances import scale_gamma
 from convexnovelty.errors import ConvexNoveltyError, IndefiniteError, InputError
 from convexnovelty.estimators import (
@@ -24,18 +25,25 @@ from convexnovelty.estimators import (
     SoftBall,
     TwoClassMPM,
 )
+from convexnovelty.extremal import extremal_distribution
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, gaussian, precomputed
 from convexnovelty.moments import Moments
+from convexnovelty.novelty_scores import KernelDensity
 from convexnovelty.tables import read_table
 from convexnovelty.uncertainty import (
+    CovarianceHull,
     FrobeniusBall,
     KLBall,
     LoewnerInterval,
     MeanEllipsoid,
+    NormBall,
+    WeightedNormBall,
     concentration_radii,
     cross_validated,
     delage_ye_sizes,
+    free_entries,
+    wishart_radius,
 )
 
 
@@ -409,6 +417,10 @@ def test_labels_of_moments_that_an_array_would_change_are_refused(X, labels, tol
 # -- what is of no kind that counts, at doors of their own ----------------------------------------------------------------
 
 
+def _machine(X):
+    return cn.one_class_svm(LinearFeatures(X + 3), 0.3)
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [
@@ -431,6 +443,43 @@ def test_labels_of_moments_that_an_array_would_change_are_refused(X, labels, tol
         (lambda X: cn.semi_supervised(X, X, 0.3, held_out=[[1, 2], [3]]), r"held_out: not a rectangular array"),
         (lambda X: Moments.low_rank([0.0, 0.0], X, [[1, 2], [3]]), r"diagonal: not a rectangular array"),
         (lambda X: cn.class_recognisers(LinearFeatures(X), [[1, 2], [3]], 0.5), r"labels: not a rectangular array"),
+        (lambda X: cn.certify(_machine(X), ""), r"solver: '' is not installed"),
+        (lambda X: cn.certify(_machine(X), float), r"solver: <class 'float'> was found; give a name"),
+        (
+            lambda X: streams.moments_of(lambda: 1),
+            r"source: the function returned 1; give one that returns an iterator",
+        ),
+        (lambda X: streams.moments_of(X, features=X), r"features: .* was found; give a feature map"),
+        (lambda X: streams.moments_of(X, weights=X), r"weights: .* was found; give the name of a column"),
+        (lambda X: streams.moments_of(X, columns=[["a"]]), r"block 0: columns: "),
+        (lambda X: streams.moments_by_class(X, None), r"classes: None was found; give the name of the column"),
+        (lambda X: streams.as_source(X, columns=["a"]), r"columns: \['a'\] was found; give streams.Columns"),
+        (lambda X: streams.Block.of(0, X, X), r"columns: .* was found; give streams.Columns"),
+        (
+            lambda X: gaussian(gamma=1.0)(1e200 * X),
+            r"X: .* was found at row \d+, column \d, whose square is beyond float64",
+        ),
+        (lambda X: gaussian(gamma=1.0)(X, 1e200 * X), r"Z: .* was found at row \d+, column \d, whose square is beyond"),
+        (lambda X: KernelDensity(X, 1.0, [1, 1]).log_density(1e200 * X), r"Z: .* whose square is beyond float64"),
+        (lambda X: kkt_violation(X, X, 0.5), r"result: .* was found; give what solve_dual or dual_path returns"),
+        (lambda X: solution_bound(None, LinearFeatures(X), 1.0), r"solution: None was found; give what solve returns"),
+        (lambda X: solution_bound(_machine(X).solve(), X, 1.0), r"features: .* was found; give the features"),
+        (lambda X: free_entries(np.nan), r"dimension: nan was found; give a finite number"),
+        (lambda X: free_entries(2.5), r"dimension: 2.5 was found; give a whole number"),
+        (lambda X: wishart_radius(2, 0.9, 30, mean="no"), r"mean: 'no' was found; give True or False"),
+        (lambda X: NormBall(10**400, 0.1), r"p: a number beyond the range of float64 was found"),
+        (lambda X: NormBall(np.timedelta64(2, "s"), 0.1), r"p: .* was found; give a real number"),
+        (lambda X: NormBall(np.nan, 0.1), r"p: nan was found; give a finite number"),
+        (lambda X: CovarianceHull([[1, 2], [3]]), r"scenarios\[0\]: shape \(2,\) was found; give a square matrix"),
+        (lambda X: CovarianceHull(3), r"scenarios: 3 was found; give a list of covariances"),
+        (lambda X: WeightedNormBall([[1, 2], [3]], 2, 0.1), r"weights: not a rectangular array"),
+        (
+            lambda X: extremal_distribution([0, 0], np.eye(2), [1, 0], 5).sample(3, "seed"),
+            r"rng: 'seed' was found; give",
+        ),
+        (lambda X: cross_validated(3, X, [0.5], max), r"recipe: 3 was found; give a set with a radius"),
+        (lambda X: cross_validated(FrobeniusBall, X, [0.5], max), r"recipe: .* was found; give a set with a radius"),
+        (lambda X: cross_validated(FrobeniusBall(1.0), X, [0.5], 3), r"score: 3 was found; give a function"),
         (lambda X: cross_validated(FrobeniusBall(1.0), X, 0.5, max), r"radii: 0.5 was found; give a list of numbers"),
         (lambda X: cross_validated(FrobeniusBall(1.0), X, ["0.5"], max), r"radii: '0.5' was found; give a real number"),
         (lambda X: concentration_radii(1e308, 100, 0.9), r"support_radius: 1e\+308 was found, whose square float64"),
