@@ -321,16 +321,28 @@ def listed(value: Any, name: str, wanted: str) -> list[Any]:
 def labels(value: Any, name: str) -> Any:
     """Labels as they were given, which are compared and never computed with; hidden ones are refused.
 
-    scikit-learn makes floats of the whole numbers and truth values that pandas holds beside a mask, and floats do not tell
-    whole numbers above 2**53 apart.
+    scikit-learn makes floats of the whole numbers and truth values that pandas holds beside a mask, and NumPy of whole numbers
+    that no integer type holds together; floats do not tell whole numbers above 2**53 apart.
     """
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise InputError(f"{name}: {int(np.ma.getmaskarray(value).sum())} labels are masked; give a label to every row")
-    dimensions(value, name)
+    if dimensions(value, name) == 2 and hasattr(value, "iloc") and value.shape[1] == 1:
+        return np.reshape(np.asarray(labels(value.iloc[:, 0], name)), (-1, 1))
+    if isinstance(value, (list, tuple)):
+        return _listed_labels(value, name)
     plain = getattr(getattr(value, "dtype", None), "numpy_dtype", None)
     if plain is not None and plain.kind in "iub" and not np.any(value.isna()):
         return value.to_numpy(dtype=plain)
     return value
+
+
+def _listed_labels(value: Any, name: str) -> Any:
+    kinds = set(map(type, value))
+    truths = {kind for kind in kinds if issubclass(kind, (bool, np.bool_))}
+    if truths and kinds != truths and all(issubclass(kind, (numbers.Real, np.bool_)) for kind in kinds):
+        raise InputError(f"{name}: truth values were found among numbers, as which they count; give labels of one type")
+    whole = bool(kinds) and all(issubclass(kind, numbers.Integral) for kind in kinds)
+    return np.asarray(value, dtype=object) if whole and np.asarray(value).dtype.kind == "f" else value
 
 
 def generator(random_state: Any, name: str = "random_state") -> np.random.Generator:

@@ -246,6 +246,20 @@ def test_labels_are_what_they_were(given: Any) -> None:
     assert {type(label) for label in found.tolist()} == {bool if "bool" in str(given.dtype) else int}
 
 
+def test_labels_of_a_frame_and_of_a_list_are_what_they_were() -> None:
+    column = pd.DataFrame({"k": pd.array([LARGE, 7], dtype="Int64")})
+    assert validation.labels(column, "y").tolist() == [[LARGE], [7]]
+    assert validation.labels([2**63, -1], "y").tolist() == [2**63, -1]
+    for same in ([LARGE, 7], (True, False), ["a", "b"], [1, 2.5], [[1], [2]], []):
+        assert validation.labels(same, "y") is same
+
+
+@pytest.mark.parametrize("value", [[True, 2], (np.True_, 0.5), [False, np.int64(0)]])
+def test_truth_values_are_no_numbers_among_labels(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^y: truth values were found among numbers, .* give labels of one type"):
+        validation.labels(value, "y")
+
+
 def test_labels_that_are_hidden_are_refused() -> None:
     with pytest.raises(InputError, match=r"^y: 1 labels are masked; give a label to every row"):
         validation.labels(np.ma.array([1, 2], mask=[0, 1]), "y")

@@ -27,7 +27,17 @@ from convexnovelty.kernels import Kernel, Linear, Precomputed
 from convexnovelty.modelling import NOTHING
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, spread
 from convexnovelty.tails import as_tail
-from convexnovelty.validation import LARGEST, SMALLEST, Array, fraction, generator, nonnegative, points, squarable
+from convexnovelty.validation import (
+    LARGEST,
+    SMALLEST,
+    Array,
+    fraction,
+    generator,
+    nonnegative,
+    points,
+    squarable,
+    vector,
+)
 
 if TYPE_CHECKING:
     from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -176,7 +186,7 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
     given = [validation.labels(y, "y") for y in labels]
     try:
         made = validate_data(estimator, X, *given, **{"dtype": np.float64, **options})
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         refusal = ArgumentTypeError if isinstance(error, TypeError) else InputError
         named = re.search(r"\b[Xy]\b", str(error).split("\n")[0]) is not None
         said = str(error) if named else f"X: {error}"
@@ -378,10 +388,15 @@ LARGE_WEIGHT = 512  # the exponent of a weight beyond which sums of weights and 
 
 def checked_weights(sample_weight: Any, X: Array) -> Array:
     """Weights as an array, none of them negative and not all of them zero."""
-    refuse_dates(sample_weight, "sample_weight")
+    table = _table(sample_weight)
+    refuse_dates(table, "sample_weight")
+    if np.ma.is_masked(sample_weight) or _types(table) & set("US"):
+        vector(
+            sample_weight, "sample_weight"
+        )  # which says so: scikit-learn reads through a mask, and numbers off words
     try:
         weights: Array = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         told = str(error).rstrip(".")
         raise InputError(f"sample_weight: {told}; give one finite number for each of the {X.shape[0]} rows") from error
     if (weights < 0).any():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -207,11 +208,25 @@ def test_labels_come_back_as_they_were_given(X, kind, dtype):
     pd = pytest.importorskip("pandas")
     pair = [True, False] if dtype == "boolean" else [2**53 + 1, 7]
     y = pd.Series([pair[i % 2] for i in range(30)], dtype=dtype)
-    machine = kind().fit(X + 3 * (np.arange(30) % 2)[:, None], y)
-    assert machine.classes_.tolist() == sorted(pair)
-    found = machine.predict(X).tolist()
-    assert set(found) <= set(pair)
-    assert {type(label) for label in found} == {type(pair[0])}
+    for given in (y, pd.DataFrame({"k": y})):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # scikit-learn's, of a column where a vector is meant
+            machine = kind().fit(X + 3 * (np.arange(30) % 2)[:, None], given)
+        assert machine.classes_.tolist() == sorted(pair)
+        found = machine.predict(X).tolist()
+        assert set(found) <= set(pair)
+        assert {type(label) for label in found} == {type(pair[0])}
+
+
+def test_classes_of_recognisers_are_the_labels_as_they_were_given(X):
+    pd = pytest.importorskip("pandas")
+    for pair, kind in (([2**53 + 1, 7], "Int64"), ([2**63, -1], None), ([True, False], "boolean")):
+        y = [pair[i % 2] for i in range(30)]
+        given = y if kind is None else pd.Series(y, dtype=kind)
+        region = cn.class_recognisers(LinearFeatures(X + 3), given, 0.5).solve().region
+        assert region.classes.tolist() == sorted(pair)
+    with pytest.raises(InputError, match=r"^labels: 1 labels are masked"):
+        cn.class_recognisers(LinearFeatures(X), np.ma.array(np.arange(30) % 2, mask=np.arange(30) == 3), 0.5)
 
 
 @pytest.mark.parametrize("kind", [TwoClassMPM, MomentClassifier])
@@ -493,6 +508,35 @@ def _machine(X):
 def test_what_is_of_no_kind_that_counts_is_named(X, call, told):
     with pytest.raises(InputError, match=f"^{told}"):
         call(X)
+
+
+@pytest.mark.parametrize("kind", [OneClassSVM, SingleClassMPM, TwoClassMPM])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.ma.array(np.ones(30), mask=np.arange(30) == 3),
+        ["1.0"] * 30,
+        [10**400] * 30,
+        10**400,
+        [np.timedelta64(1, "s")] * 30,
+        [None] * 30,
+        [1j] * 30,
+        {},
+    ],
+    ids=["masked", "words", "beyond float64", "one beyond", "spans", "None", "complex", "mapping"],
+)
+def test_weights_of_no_kind_that_counts_are_named(X, kind, weights):
+    y = np.arange(30) % 2 if kind is TwoClassMPM else None
+    with pytest.raises(InputError, match=r"^sample_weight: "):
+        kind().fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("points", [10**400, [[10**400, 1]] * 30], ids=["a number", "rows"])
+def test_points_beyond_float64_are_named(X, points):
+    detector = OneClassSVM().fit(X)
+    for use in (OneClassSVM().fit, SemiSupervisedDetector(0.3).fit, detector.predict, detector.score_samples):
+        with pytest.raises(InputError, match=r"^X: int too large to convert to float; give finite numbers"):
+            use(points)
 
 
 def test_functions_that_need_no_arguments_are_sources(X):
