@@ -326,7 +326,7 @@ def labels(value: Any, name: str) -> Any:
     """
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise InputError(f"{name}: {int(np.ma.getmaskarray(value).sum())} labels are masked; give a label to every row")
-    if dimensions(value, name) == 2 and hasattr(value, "iloc") and value.shape[1] == 1:
+    if hasattr(value, "iloc") and value.ndim == 2 and value.shape[1] == 1:
         return np.reshape(np.asarray(labels(value.iloc[:, 0], name)), (-1, 1))
     if isinstance(value, (list, tuple)):
         return _listed_labels(value, name)
@@ -337,6 +337,7 @@ def labels(value: Any, name: str) -> Any:
 
 
 def _listed_labels(value: Any, name: str) -> Any:
+    dimensions(value, name)
     kinds = set(map(type, value))
     truths = {kind for kind in kinds if issubclass(kind, (bool, np.bool_))}
     if truths and kinds != truths and all(issubclass(kind, (numbers.Real, np.bool_)) for kind in kinds):
