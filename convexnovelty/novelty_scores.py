@@ -110,7 +110,14 @@ class KernelDensity:
         choice(self.library, "library", LIBRARIES)
 
     def log_density(self, Z: Any) -> Array:
-        """ln h(z) of shape (m,), finite however far z lies from the sample."""
+        """ln h(z) of shape (m,), finite as far from the sample as float64 has room for squares in bandwidths.
+
+        Raises InputError for a row beyond.
+        """
+        return _counted(self.logarithms(Z))
+
+    def logarithms(self, Z: Any) -> Array:
+        """The same, infinite where squares in bandwidths leave float64."""
         with np.errstate(over="ignore"):
             rows, sample = _rows(Z, self.points.shape[1]) / self.units, self.points / self.units
         squarable(rows, "Z", new=True)
@@ -139,7 +146,8 @@ class KernelDensity:
 
 def log_kernel_means(squares: Array, bandwidth: float) -> Array:
     """ln of the mean over columns of exp(-d^2 / (2 b^2)), without the constant of the density."""
-    return np.asarray(logsumexp(squares / (-2 * bandwidth**2), axis=1) - np.log(squares.shape[1]))
+    with np.errstate(over="ignore"):
+        return np.asarray(logsumexp(squares / (-2 * bandwidth**2), axis=1) - np.log(squares.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +157,8 @@ class _Ratio:
     area: float
 
     def __call__(self, Z: Any) -> Array:
-        found = self.unlabelled.log_density(Z) - self.nominal.log_density(Z)
+        with np.errstate(invalid="ignore"):  # infinities, which are replaced or refused below
+            found = self.unlabelled.logarithms(Z) - self.nominal.logarithms(Z)
         rows, (one, other) = _rows(Z, len(self.nominal.units)), (self.unlabelled, self.nominal)
         middle = other.points.mean(axis=0)
         lengths = np.linalg.norm((rows - middle) / other.units, axis=1)
@@ -158,9 +167,10 @@ class _Ratio:
         if far.any() and one.library == other.library == "own":
             # Far off both logarithms are that of one term, in which the squared length cancels or stands alone.
             apart = 0.5 / other.bandwidth**2 - 0.5 / one.bandwidth**2
-            tilted = one.log_tilted_mean(rows[far], middle) - other.log_tilted_mean(rows[far], middle)
-            found[far] = tilted + apart * lengths[far] ** 2
-        return found
+            with np.errstate(over="ignore", invalid="ignore"):
+                tilted = one.log_tilted_mean(rows[far], middle) - other.log_tilted_mean(rows[far], middle)
+                found[far] = tilted + apart * lengths[far] ** 2
+        return _counted(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,6 +411,15 @@ def _rows(Z: Any, columns: int) -> Array:
     if rows.shape[1] != columns:
         raise InputError(f"Z: {rows.shape[1]} column(s) were found where the score was learnt from {columns}")
     return rows
+
+
+def _counted(values: Array) -> Array:
+    if not np.isfinite(values).all():
+        raise InputError(
+            f"Z: row {int(np.flatnonzero(~np.isfinite(values))[0])} is so far from the sample in units of the bandwidth that its "
+            "density leaves the range of float64, as a logarithm too; give a larger bandwidth, or rows that are nearer"
+        )
+    return values
 
 
 def _is_seed(name: str) -> bool:

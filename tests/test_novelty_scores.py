@@ -338,3 +338,22 @@ def test_folds_that_are_whole_numbers_of_another_type_are_folds(rng: np.random.G
     for kind in (float, np.int8, Fraction):
         same = DensityRatio(folds=kind(4)).fit(X, X + 1, np.random.default_rng(0))(X)  # type: ignore[arg-type]
         assert (same == DensityRatio(folds=4).fit(X, X + 1, np.random.default_rng(0))(X)).all()
+
+
+@pytest.mark.parametrize("score", [DensityRatio(1e-150, 1.0), DensityRatio(1.0, 1e-150), LowDensity(1e-150)])
+def test_densities_beyond_float64_are_refused_with_their_row(score: NoveltyScore, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(12, 2))
+    fitted = score.fit(X, X + 1, np.random.default_rng(0))
+    assert np.isfinite(fitted(X)).all()
+    with pytest.raises(InputError, match=r"^Z: row 1 is so far from the sample in units of the bandwidth"):
+        fitted(np.array([[0.0, 0.0], [1e20, 1e20]]))
+
+
+def test_a_ratio_of_equal_narrow_bandwidths_is_finite_where_its_densities_are_not() -> None:
+    nominal, unlabelled = np.array([[0.0], [2.0]]), np.array([[0.0], [3.0]])
+    b, z = Fraction(10) ** -100, Fraction(10) ** 90
+    units = column_units(np.vstack([nominal, unlabelled]))
+    score = DensityRatio(1e-100, 1e-100).fit(nominal, unlabelled, np.random.default_rng(0))
+    # Far off only the nearest point of each sample counts, and the squares of z cancel.
+    exact = ((z - 2) ** 2 - (z - 3) ** 2) / (2 * b**2 * Fraction(float(units[0])) ** 2)
+    assert score(np.array([[1e90]]))[0] == pytest.approx(float(exact), rel=1e-9)

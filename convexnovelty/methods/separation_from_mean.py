@@ -31,7 +31,7 @@ from convexnovelty.modelling import (
     squared_length,
 )
 from convexnovelty.regions import HalfSpace
-from convexnovelty.validation import Array, choice, vector
+from convexnovelty.validation import Array, choice, dimensions, vector
 
 METHOD = Method(
     "separation_from_mean",
@@ -96,8 +96,9 @@ def _sets(features: FeatureMap, others: Any) -> tuple[NDArray[np.intp], NDArray[
     everything = np.arange(features.n)
     if others is None:
         return everything, everything
+    dimensions(others, "others")
     given = np.asarray(others)
-    if given.dtype != bool:
+    if given.dtype != bool or np.ma.is_masked(others):
         numbers = vector(others, "others", features.n)
         if not np.isin(numbers, (0.0, 1.0)).all():
             raise InputError(

@@ -197,3 +197,16 @@ def test_the_theorem_is_claimed_in_any_units(unit):
     assert all(claim.gap <= claim.tolerance for claim in claims)
     moved = module.moved_points(features, 0.3, others).solve()
     assert module.nu_property(moved, features, 0.3, others) == []
+
+
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        (np.ma.array([True, False, True, False], mask=[True, False, False, False]), "1 entries are masked"),
+        ([[1, 0], [1]], "not a rectangular array"),
+    ],
+)
+def test_masks_that_are_hidden_or_ragged_are_refused(others, told):
+    features = cn.LinearFeatures([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0], [4.0, 5.0]])
+    with pytest.raises(InputError, match=f"^others: {told}"):
+        cn.separation_from_mean(features, 0.5, others)
