@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from convexnovelty.algorithms.roc import exceedances
 from convexnovelty.deviations import Allots, Deviation
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array, in_order, points, vector
+from convexnovelty.validation import Array, in_order, numeric, points, vector
 
 __all__ = ["DIRECTIONS", "Direction", "Evidence", "ThresholdClassifier", "evidence"]
 
@@ -51,8 +51,8 @@ class ThresholdClassifier:
 
     def __call__(self, scores: Any) -> NDArray[np.bool_]:
         """Whether each score is called novel; a matrix of scores is read in the classifier's column."""
+        array = numeric(scores, "scores")
         in_order(scores, "scores")
-        array = np.asarray(scores, dtype=float)
         chosen = array[:, self.column] if array.ndim == 2 else array
         return np.asarray(chosen > self.threshold if self.novel == "high" else chosen < self.threshold)
 

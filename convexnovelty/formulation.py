@@ -32,6 +32,7 @@ from convexnovelty.errors import (
 )
 from convexnovelty.quantities import Quantity, Tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
+from convexnovelty.validation import listed, number, shown
 
 __all__ = [
     "Attempt",
@@ -283,7 +284,12 @@ class Formulation:
         progress : called after each solve with a line that says how far the path is, for example ``print``.
         numbers : the values of each number, by the name that :meth:`set` takes.
         """
-        points = list(zip(*numbers.values(), strict=True))
+        walked = [listed(values, name, "a list of the values along the path") for name, values in numbers.items()]
+        lengths = {name: len(values) for name, values in zip(numbers, walked, strict=True)}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{length} of {name}" for name, length in lengths.items())
+            raise InputError(f"path: {told} were found, which are walked together; give equally many values of each")
+        points = list(zip(*walked, strict=True))
         found = []
         for count, point in enumerate(points, 1):
             with self._turn:
@@ -294,7 +300,7 @@ class Formulation:
                     self._restore(before)
             found.append(solution)
             if progress is not None:
-                place = ", ".join(f"{name} = {value:.6g}" for name, value in zip(numbers, point, strict=True))
+                place = ", ".join(f"{name} = {_short(value)}" for name, value in zip(numbers, point, strict=True))
                 progress(
                     f"{count} of {len(points)}: {place}, objective {solution.objective:.8g}, {solution.time:.2g} s"
                 )
@@ -326,6 +332,11 @@ class Formulation:
             for item in constraints:
                 given = item(variables) if callable(item) and not isinstance(item, cp.Constraint) else item
                 added += list(given) if isinstance(given, (list, tuple)) else [given]
+            for item in added:
+                if not isinstance(item, (cp.Constraint, bool, np.bool_)):
+                    raise InputError(
+                        f"constraints: {shown(item)} was found; give CVXPY constraints, or functions of the variables to them"
+                    )
             return added
 
         return self._extended(made, Formulation._constrained)
@@ -342,7 +353,8 @@ class Formulation:
             )
 
         def made(variables: Mapping[str, cp.Expression]) -> list[Any]:
-            return [term(variables) if callable(term) and not isinstance(term, cp.Expression) else term]
+            given = term(variables) if callable(term) and not isinstance(term, cp.Expression) else term
+            return [given if isinstance(given, cp.Expression) else number(given, "term")]
 
         return self._extended(made, Formulation._with_term)
 
@@ -612,6 +624,10 @@ class Formulation:
 
     def _evaluate(self, values: Values) -> tuple[float, float] | None:
         self._refuse_other_numbers()
+        if not isinstance(values, Mapping) or not set(values) <= set(self._quantities):
+            raise InputError(
+                f"values: {shown(values)} was found; give values by the letters {', '.join(sorted(self._quantities))}"
+            )
         fixed = {q.variable.id for name, q in self._quantities.items() if name in values}
         if any(v.id not in fixed for v in self.problem.variables()):
             return None
@@ -635,6 +651,10 @@ class Formulation:
                 f"{self.name}: a formulation with the user's own constraints or terms has no recipe to travel by; send its parts"
             )
         return _remade, (self.recipe.factory, dict(self.recipe.arguments))
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, (int, float, np.number)) else shown(value)
 
 
 def _without_interval(read: Callable[[Values], Reading] | None) -> Callable[[Values], Reading] | None:

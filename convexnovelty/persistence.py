@@ -31,7 +31,7 @@ import numpy as np
 
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.model_codec import DTYPES, Decoder, Encoder
-from convexnovelty.validation import Array
+from convexnovelty.validation import Array, shown
 
 __all__ = ["load", "read", "save", "written"]
 
@@ -116,7 +116,10 @@ def load(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
 
 def read(path: str | Path, *, max_bytes: int = MAX_BYTES) -> tuple[Any, dict[str, Any]]:
     """The estimator and the notes of a file; errors as for :func:`load`."""
-    source = Path(path)
+    try:
+        source = Path(path)
+    except TypeError as error:
+        raise InputError(f"path: {shown(path)} was found; give the name of a model file") from error
     try:
         size = source.stat().st_size
     except OSError as error:

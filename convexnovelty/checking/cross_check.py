@@ -31,6 +31,7 @@ from convexnovelty.checking.cell import Subject, all_subjects
 from convexnovelty.checking.enclosure import Enclosure
 from convexnovelty.checking.verdict import LOUD, ORDER, judge
 from convexnovelty.errors import InputError
+from convexnovelty.validation import listed
 
 __all__ = ["Cell", "CrossReport", "Exemption", "Limits", "available", "cross_check"]
 
@@ -261,7 +262,10 @@ def cross_check(
     limits = limits or Limits()
     began = time.perf_counter()
     chosen = available(solver)
-    work = all_subjects(subjects) if subjects is None or isinstance(subjects, str) else list(subjects)
+    if subjects is None or isinstance(subjects, str):
+        work = all_subjects(subjects)
+    else:
+        work = listed(subjects, "subjects", "the name of a method, or a list of problems")
     if not chosen or not work:
         raise InputError("cross_check: no solver or no problem was chosen")
     environment = environment_of(chosen, limits)

@@ -18,7 +18,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.membership import Counterpart, as_counterpart, convex
-from convexnovelty.validation import LARGEST, SMALLEST, Array, integer, nonnegative, number, vector
+from convexnovelty.validation import LARGEST, SMALLEST, Array, integer, nonnegative, number, shown, vector
 
 __all__ = [
     "Counterpart",
@@ -371,6 +371,8 @@ class _MomentFamily(UncertaintySet):
 
     def centred(self, moments: Any) -> Any:
         """A copy of the recipe around nominal moments (with ``mean``, ``covariance``, ``factor`` and ``unit``)."""
+        if not hasattr(getattr(moments, "mean", None), "shape") or not hasattr(moments, "factor"):
+            raise InputError(f"moments: {shown(moments)} was found; give cn.Moments")
         self._same_size(moments.mean.shape[0])
 
         def make() -> Any:

@@ -26,6 +26,7 @@ from convexnovelty.estimators import (
     SoftBall,
     TwoClassMPM,
 )
+from convexnovelty.evidence import ThresholdClassifier
 from convexnovelty.extremal import extremal_distribution
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, gaussian, precomputed
@@ -436,6 +437,19 @@ def _machine(X):
     return cn.one_class_svm(LinearFeatures(X + 3), 0.3)
 
 
+def _ball(X):
+    return cn.single_class_mpm(Moments.estimate(X + 3), 0.3, FrobeniusBall(0.1))
+
+
+def test_a_path_of_sets_tells_where_it_is(X):
+    told = []
+    _ball(X).path(uncertainty=[FrobeniusBall(0.1), FrobeniusBall(0.2)], confidence=[0.3, 0.4], progress=told.append)
+    assert [line.split(", objective")[0] for line in told] == [
+        "1 of 2: uncertainty = FrobeniusBall(radius=0.1), confidence = 0.3",
+        "2 of 2: uncertainty = FrobeniusBall(radius=0.2), confidence = 0.4",
+    ]
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [
@@ -458,6 +472,28 @@ def _machine(X):
         (lambda X: cn.semi_supervised(X, X, 0.3, held_out=[[1, 2], [3]]), r"held_out: not a rectangular array"),
         (lambda X: Moments.low_rank([0.0, 0.0], X, [[1, 2], [3]]), r"diagonal: not a rectangular array"),
         (lambda X: cn.class_recognisers(LinearFeatures(X), [[1, 2], [3]], 0.5), r"labels: not a rectangular array"),
+        (
+            lambda X: _machine(X).path(outlier_fraction=0.3),
+            r"outlier_fraction: 0.3 was found; give a list of the values",
+        ),
+        (
+            lambda X: _ball(X).path(radius=[0.1], confidence=[0.3, 0.4]),
+            r"path: 1 of radius, 2 of confidence were found",
+        ),
+        (lambda X: _machine(X).evaluate(3), r"values: 3 was found; give values by the letters"),
+        (
+            lambda X: _machine(X).evaluate({"strange": 1.0}),
+            r"values: {'strange': 1.0} was found; give values by the letters",
+        ),
+        (lambda X: _machine(X).subject_to(3), r"constraints: 3 was found; give CVXPY constraints"),
+        (lambda X: _machine(X).subject_to(lambda values: None), r"constraints: None was found; give CVXPY constraints"),
+        (lambda X: _machine(X).plus(None), r"term: None was found; give a real number"),
+        (lambda X: _machine(X).plus(lambda values: "x"), r"term: 'x' was found; give a real number"),
+        (lambda X: cn.persistence.load(3), r"path: 3 was found; give the name of a model file"),
+        (lambda X: cn.cross_check(3), r"subjects: 3 was found; give the name of a method, or a list of problems"),
+        (lambda X: FrobeniusBall(0.1).centred(3), r"moments: 3 was found; give cn.Moments"),
+        (lambda X: ThresholdClassifier(1.0)(np.ma.array([1.0, 2.0], mask=[1, 0])), r"scores: 1 entries are masked"),
+        (lambda X: ThresholdClassifier(1.0)(["1", "2"]), r"scores: entries of type <U1 were found"),
         (lambda X: cn.certify(_machine(X), ""), r"solver: '' is not installed"),
         (lambda X: cn.certify(_machine(X), float), r"solver: <class 'float'> was found; give a name"),
         (

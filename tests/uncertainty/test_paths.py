@@ -72,5 +72,5 @@ def test_several_numbers_are_walked_together():
     assert found[1].objective == pytest.approx(
         cn.single_class_mpm(arguments["moments"], 0.6, sets.FrobeniusBall(0.2)).solve().objective, rel=1e-7
     )
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match=r"^path: 2 of radius, 1 of confidence were found"):
         problem.path(radius=[0.1, 0.2], confidence=[0.5])
