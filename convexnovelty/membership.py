@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -30,10 +30,34 @@ from numpy.typing import NDArray
 
 from convexnovelty._lazy import cp
 from convexnovelty.cones import Cones
-from convexnovelty.conic import Boost, ConicProgram, ConicSolution, interior_scales
+from convexnovelty.conic import Boost, ConicProgram, interior_scales
 from convexnovelty.direct import attempts, by_splitting, is_large, splits
-from convexnovelty.errors import EmptySetError, InputError, RecompilationError, SolverError, UnboundedSetError
+from convexnovelty.errors import EmptySetError, RecompilationError, SolverError, UnboundedSetError
 from convexnovelty.facial import SAME, applied, faces, leaves, well_inside, with_margins
+from convexnovelty.places import (
+    CERTIFICATE,
+    DEPENDENT,
+    DONE,
+    LADDER,
+    RESCALE,
+    ROUNDING,
+    SMALL,
+    completed,
+    extent_along,
+    further_in,
+    goes_on,
+    has_no_ray,
+    has_room,
+    holds,
+    in_rows,
+    inserted,
+    is_ray,
+    least_change,
+    minimiser,
+    onto_equations,
+    proves_empty,
+    with_root,
+)
 from convexnovelty.round_position import (
     NOTHING,
     THIN,
@@ -45,46 +69,30 @@ from convexnovelty.round_position import (
     product,
     thinnest_slack,
 )
-from convexnovelty.units import evened, in_units, squares, with_even_squares
+from convexnovelty.set_arrays import SHARED, Arrays, implied
+from convexnovelty.units import evened, squares
 from convexnovelty.validation import Array
 
-__all__ = ["Arrays", "Counterpart", "Membership", "as_counterpart", "convex", "proves_empty"]
+__all__ = ["Counterpart", "Membership", "as_counterpart", "convex"]
 
-CERTIFICATE = 1e-6  # relative size up to which the residual of an infeasibility certificate passes for zero
-MARGIN = 1e-3  # change that leaves the multiplier of size one inside of every dual cone
 EARLY = 500  # iterations after which a splitting method's point is looked at
-ROUNDING = 1e-9  # size below which a set that was scaled to size one counts as a point
-FAR = 1e4  # a set that reaches so many times its scale holds a ray
-INSIDE = 1e-8  # violation up to which a point of another number is one of this number too
 AGAIN = 2  # times that a thin set is posed once more, around the point inside that the last position shows
 POINTS = 4  # how many known points are tried before another one is looked for
 TILT = 1e-4  # angle up to which a face, read off a solver's points, may be off
-RESCALE = 100.0  # how much scales must differ to be worth a second look
 BOOST = 10.0  # how far from its axis the point in a second-order cone must be to be worth one
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
 SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin that a solver's point may be moved
-SNAPPED = (
-    1e-7  # share of a set's width by which its middle may be off the known centre, to be put there in combinations
-)
+# Share of a set's width by which its middle may be off the known centre, to be put there where sets are combined.
+SNAPPED = 1e-7
 BESIDE = 1e-10  # share of a set's width up to which a coordinate of a point inside passes for zero
 EXACT = 1e-12  # violation of what is called a member without a solver's word
 SEEN = 1e-7  # share of a slack's largest eigenvalue below which a smallest one that is left says nothing
 ROUNDED = 1e-10  # share of a variance below which another passes for none
 UNSEEN = 1e-6  # share of a variance beside which a solver's point says nothing of it
 DROWNED = 1e-6  # share of the one with which it is compiled below which the bound of a square gets a unit of its own
-DEPENDENT = 1e-6  # share of the largest singular value below which equations that faces added repeat others
-REACH, NARROW = (
-    1e-2,
-    1e-3,
-)  # by which the extent of a set may change where its flat cones are reduced: solvers see it dimly
+# By how much the extent of a set may change where its flat cones are reduced: solvers see it dimly.
+REACH, NARROW = 1e-2, 1e-3
 FLAT = 1e-9  # extent of a set along a direction, as a share of its largest, that is none
-SMALL = 400  # unknowns up to which a basis of what equations leave free is formed
-LEFT_OUT = ("symmetric", "PSD", "NSD", "diag", "sparsity", "complex", "hermitian", "imag")  # attributes of variables
-SHARED = "multiple of a member in round coordinates"  # the name of variables whose size is one already
-DONE = ("Solved", "AlmostSolved")
-LADDER = (1e-11, 1e-9, 1e-8, 1e-6)  # tolerances of the maximisation, tightest first
-
-Description = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -108,91 +116,6 @@ def convex(value: cp.Expression) -> cp.Expression:
     """The same number with its curvature in sight: DCP takes an affine epigraph value for something that one may
     maximise, and would then answer wrongly without a word."""
     return cp.max(cp.hstack([value])) if value.is_affine() else value
-
-
-@dataclass(frozen=True)
-class Arrays:
-    """A membership as compiled, the columns that belong to its vector, and the units that they count.
-
-    ``shown`` are values of its further variables in the middle of the set, NaN where nobody knows one.
-    """
-
-    program: ConicProgram
-    columns: Any
-    units: Array
-    shown: Array
-
-    @classmethod
-    def compiled(cls, description: Description, size: int, name: str, units: Array | None = None) -> Arrays:
-        """From a function that turns a CVXPY vector of length ``size`` into constraints on it and further variables.
-
-        ``name`` is what an error message calls the set; ``units`` are sizes that the entries of the vector are expected to
-        have, ones by default.
-        """
-        v = cp.Variable(size)
-        weights = np.arange(1.0, size + 1.0)
-        units = np.ones(size) if units is None else units
-        try:
-            # Beside a right-hand side of 1e16 a coefficient of one passes for rounding, in CVXPY's arrays and in ours.
-            constraints = description(v if (units == 1.0).all() else cp.multiply(units, v))
-        except (AttributeError, TypeError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(
-                f"{name}: its membership failed on a CVXPY variable ({str(error).rstrip('.')}); the centre is self.center, "
-                "an array of the variable's shape"
-            ) from error
-        constraints = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
-        for constraint in constraints:
-            if not isinstance(constraint, cp.Constraint):
-                raise InputError(
-                    f"{name}: membership returned {constraint!r}; return a list of CVXPY constraints on what it was given"
-                )
-        problem = cp.Problem(cp.Minimize(weights @ v), constraints)
-        for constraint in constraints:
-            _refuse_misleading(constraint, v, name)
-        if not problem.is_dcp():
-            wrong = next(c for c in constraints if not c.is_dcp())
-            raise InputError(
-                f"{name}: the membership is not convex by the rules of DCP in {wrong}; rewrite it, or lift it"
-            )
-        try:
-            data, _, _ = problem.get_problem_data("CLARABEL")
-            program = ConicProgram.from_data(data)
-        except (cp.SolverError, ValueError) as error:
-            raise InputError(
-                f"{name}: the membership is no conic constraint ({str(error).rstrip('.')}); use real variables and "
-                "functions that are convex with these numbers"
-            ) from error
-        program = _without_infinite_bounds(program, name)
-        found = np.flatnonzero(program.c)
-        columns = found[np.argsort(program.c[found], kind="stable")]
-        if columns.size != size or not np.array_equal(program.c[columns], weights):
-            raise InputError(
-                f"{name}: the compiled membership does not show its variable; state it without side effects"
-            )
-        program = replace(program, c=np.zeros_like(program.c))
-        sizes, shown = np.zeros(program.c.size), np.full(program.c.size, np.nan)
-        for variable in problem.variables():
-            # Of a symmetric matrix, say, fewer columns come out than it has entries.
-            whole = not any(variable.attributes.get(kind) for kind in LEFT_OUT)
-            if whole and variable.id in (starts := data["param_prob"].var_id_to_col):
-                own = slice(starts[variable.id], starts[variable.id] + variable.size)
-                sizes[own] = float(variable.name() == SHARED)
-                if variable.value is not None:
-                    shown[own] = np.ravel(variable.value, order="F")
-        if (units == 1.0).all():
-            program = with_even_squares(program)
-        else:
-            sizes[columns] = units
-            program, scales = in_units(program, columns, sizes)
-            shown = shown / scales
-        return cls(program.without_repetition(), columns, units, shown)
-
-    def moves_to(self, other: Arrays) -> bool:
-        """Whether the other differs in its right-hand side alone, so that a parameter can follow."""
-        one, two = self.program, other.program
-        return one.A.shape == two.A.shape and one.cones == two.cones and (one.A != two.A).nnz == 0
 
 
 class Membership:
@@ -232,25 +155,25 @@ class Membership:
         raws = [self._raw, *(other.program for other in others)]
         flat = slice(self._raw.cones.zero)
         self._moving = any(not np.array_equal(raw.b[flat], self._raw.b[flat]) for raw in raws)
-        self._asked = [k for k in range(len(self._raw.blocks)) if k not in _implied(arrays)]
+        self._asked = [k for k in range(len(self._raw.blocks)) if k not in implied(arrays)]
         scaled, frame, inside = self._posed(None if known is None else known / arrays.units)
         programs = [replace(scaled, b=self._entered(raw)) for raw in raws]
         held, self._points = [scaled], [inside]
         for program in programs[1:]:
             try:
-                point = inside if _holds(program, inside) and well_inside(program, inside) else self._inside(program)
+                point = inside if holds(program, inside) and well_inside(program, inside) else self._inside(program)
             except (EmptySetError, SolverError):  # at some other number, which nobody has asked for
                 continue
             held.append(program)
             self._points.append(point)
         self._scaled = scaled
-        self._found = faces(held, self._points, _minimiser)
+        self._found = faces(held, self._points, minimiser)
         transform, cones = self._reduction()
         # From here on the origin lies inside of the set, to the last digit: where a set is a point, what rounding
         # leaves outside of the cones would make the dual programs unbounded. And the set is of size one.
         A, right = sp.csr_array(transform @ scaled.A), transform @ scaled.b
         if not self.tilted:
-            inside = _onto_equations(ConicProgram(scaled.c, A, right, cones), inside)
+            inside = onto_equations(ConicProgram(scaled.c, A, right, cones), inside)
         slack = cones.projected(right - A @ inside)
         rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
         self._transform = sp.csr_array(sp.diags_array(rows) @ transform)
@@ -288,13 +211,13 @@ class Membership:
         taken for two they would leave a point of it.
         """
         program = self._scaled
-        whole = _extent(program, self.columns) if self.tilted else None
+        whole = extent_along(program, self.columns) if self.tilted else None
         for same in SAME:
             transform, cones = applied(program, self._found, same)
             if whole is None:
                 return transform, cones
             A = sp.csr_array(transform @ program.A)
-            extent = _extent(ConicProgram(program.c, A, transform @ program.b, cones), self.columns)
+            extent = extent_along(ConicProgram(program.c, A, transform @ program.b, cones), self.columns)
             if extent is not None and abs(extent - whole) <= NARROW + REACH * max(extent, whole):
                 return transform, cones
         raise SolverError(
@@ -324,10 +247,10 @@ class Membership:
         inside = self._first_point(first, None if known is None else known / scale.columns[self.columns])
         posed = self._posed_around(first, frame, inside)
         for _ in range(AGAIN):
-            if not self.thin or posed[0].cones.zero >= self.size or _has_room(posed[0], posed[2], THIN):
+            if not self.thin or posed[0].cones.zero >= self.size or has_room(posed[0], posed[2], THIN):
                 return posed
             posed = self._posed_around(*posed)
-        self._hidden |= not _has_room(posed[0], posed[2], SEEN)
+        self._hidden |= not has_room(posed[0], posed[2], SEEN)
         return posed
 
     def _posed_around(
@@ -365,7 +288,7 @@ class Membership:
             A, frame, cones, self.columns = found.A, product(frame, found.frame), found.cones, found.columns
         second = ConicProgram(np.zeros(A.shape[1]), A, self._entered(self._raw), cones)
         origin = np.zeros(A.shape[1])
-        held = _holds(second, origin)
+        held = holds(second, origin)
         if held and well_inside(second, origin):
             return second, frame, origin
         try:
@@ -391,20 +314,20 @@ class Membership:
 
     def _first_point(self, program: ConicProgram, known: Array | None) -> Array:
         """A point inside, as far from the walls as a solver's and a known member's show; notes whether the set is thin."""
-        member = None if known is None else _completed(program, self.columns, known)
+        member = None if known is None else completed(program, self.columns, known)
         try:
             inside = self._inside(program)
         except (EmptySetError, SolverError):
             # What is a member by our own arithmetic shows that a set too thin for a solver holds something.
-            if member is None or not _holds(program, member, EXACT):
+            if member is None or not holds(program, member, EXACT):
                 raise
             inside = member
-        inside = _further_in(program, inside, self._furthest(program))
+        inside = further_in(program, inside, self._furthest(program))
         deep = partial(depth, program)
         if member is None or deep(inside) >= THIN:
             return inside
         # What a solver leaves of an equation would move a thin set by a share of itself.
-        inside, member = (_onto_equations(program, point) for point in (inside, member))
+        inside, member = (onto_equations(program, point) for point in (inside, member))
         deepest = max((inside, (inside + member) / 2, member), key=deep)
         # Round a singular centre one could not tell a thin cone from a flat one.
         self.thin = self._thinnest > 0 and deep(deepest) > 0
@@ -424,10 +347,14 @@ class Membership:
         if posed is not program and splits(posed):
             # Margins need not be the largest: any point with some, by our own arithmetic, will do, and most have them soon.
             early = by_splitting(posed, EARLY).x[: program.c.size]
-            if np.isfinite(early).all() and well_inside(program, early) and _holds(program, early, ROUNDING):
+            if np.isfinite(early).all() and well_inside(program, early) and holds(program, early, ROUNDING):
                 return early
         for solution in attempts(posed, LADDER[1:]):
-            if "PrimalInfeasible" in solution.status and proves_empty(posed, solution) and _gap(program) > CERTIFICATE:
+            if (
+                "PrimalInfeasible" in solution.status
+                and proves_empty(posed, solution)
+                and least_change(program) > CERTIFICATE
+            ):
                 raise EmptySetError(
                     f"{name or self.name} is empty: nothing satisfies all of its constraints; relax one"
                 )
@@ -440,7 +367,7 @@ class Membership:
         # A generic direction and its opposite suffice: a ray that is level in it would be a coincidence of
         # probability zero.
         direction = np.random.default_rng(20).standard_normal(self.size)
-        bounded, far = _has_no_ray(program, self.columns, direction)
+        bounded, far = has_no_ray(program, self.columns, direction)
         if bounded:
             return far
         ends = []
@@ -448,8 +375,8 @@ class Membership:
             cost = np.zeros(program.c.size)
             cost[self.columns] = sign * direction / np.linalg.norm(direction)
             solution = next(attempts(replace(program, c=cost), LADDER[2:]))
-            if "DualInfeasible" in solution.status and _is_ray(program, solution, cost) and _reaches(program, cost):
-                if _is_ray(_in_rows(program), solution, cost):
+            if "DualInfeasible" in solution.status and is_ray(program, solution, cost) and goes_on(program, cost):
+                if is_ray(in_rows(program), solution, cost):
                     raise UnboundedSetError(
                         f"{self.name} is unbounded: it holds a ray, so that a worst case over it is infinite; bound it"
                     )
@@ -478,9 +405,9 @@ class Membership:
         if right is None or np.any(np.delete(self._differ(right, self._right(self._raw)), self._varying)):
             raise RecompilationError(f"{self.name}: this change needs the problem to be made anew")
         program = replace(self._scaled, b=self._entered(raw))
-        if not any(_holds(program, point) for point in self._points):
+        if not any(holds(program, point) for point in self._points):
             self._points = [*self._points[-POINTS:], self._inside(program, name)]
-        if leaves(program, self._found, _minimiser):
+        if leaves(program, self._found, minimiser):
             raise RecompilationError(
                 f"{self.name}: at these numbers the set has directions that the compiled problem left out; make it anew"
             )
@@ -704,7 +631,7 @@ class Membership:
             deviation = float(np.sqrt(max(float(root @ self.centre), float(np.linalg.norm(across))))) or 1.0
             scale = scale if np.any(cost) else kappa * deviation
             slope, constant = across / deviation**2, float(root @ self.centre) / deviation**2
-            program, cost = _with_root(program, self.columns, cost / scale, slope, constant)
+            program, cost = with_root(program, self.columns, cost / scale, slope, constant)
             cost[-1] = -kappa * deviation / scale
         else:
             cost = cost / scale
@@ -731,7 +658,7 @@ class Membership:
             settled = self._settled(found)
             # Where members are far from the solver's point its value is the better one. Where they are near, what the
             # point has more is the root of a variance that a solver takes for zero.
-            near = float(np.linalg.norm((settled - found)[self.columns])) <= ROUNDING and _holds(
+            near = float(np.linalg.norm((settled - found)[self.columns])) <= ROUNDING and holds(
                 self._program, settled, EXACT
             )
             alike = value(found) - value(settled) <= PRECISE * max(scale, abs(value(found)))
@@ -775,12 +702,12 @@ class Membership:
         pick = sp.csr_array((np.ones(size), (np.arange(size), self.columns)), shape=(size, width))
         block = sp.block_array([[sp.csr_array((1, width)), sp.csr_array([[-1.0]])], [pick, None]], format="csr")
         A = sp.hstack([program.A, sp.csr_array((program.b.size, 1))], format="csr")
-        widened = _inserted(replace(program, A=A), block, np.concatenate([[0.0], target]))
+        widened = inserted(replace(program, A=A), block, np.concatenate([[0.0], target]))
         cost = np.zeros(width + 1)
         cost[-1] = 1.0
         # Where the distance is zero its kink can stop the solver; the squared distance has none, and fewer digits.
         squared = replace(program, c=-np.asarray(pick.T @ target), P=sp.csr_array(pick.T @ pick))
-        nearest = self._apart(_completed(program, self.columns, target), target)
+        nearest = self._apart(completed(program, self.columns, target), target)
         if nearest > CERTIFICATE:
             nearest = min(nearest, self._apart(self._shrunk(target), target))
         if nearest <= CERTIFICATE:
@@ -816,229 +743,8 @@ class Membership:
         if not np.isfinite(x).all():
             return float("inf")
         settled = self._settled(x)
-        held = _holds(self._program, settled, EXACT)
+        held = holds(self._program, settled, EXACT)
         return float(np.linalg.norm(settled[self.columns] - target)) if held else float("inf")
-
-
-def _refuse_misleading(constraint: cp.Constraint, v: cp.Variable, name: str) -> None:
-    """Raise InputError for what CVXPY would compile into something else than what the reader sees."""
-    if isinstance(constraint, cp.constraints.FiniteSet):  # which calls itself convex and is compiled as its hull
-        raise InputError(
-            f"{name}: its membership holds FiniteSet, values one by one, between which nothing is a member; give a convex set, "
-            "or its hull by bounds"
-        )
-    if constraint.parameters():
-        held = ", ".join(parameter.name() for parameter in constraint.parameters())
-        raise InputError(
-            f"{name}: its membership holds the CVXPY parameter {held}, whose later values would not be seen; make it a "
-            "plain number of the set, such as radius: problems have numbers of sets for parameters"
-        )
-    # Identifiers of CVXPY count upwards, so that what is older than v was not made for this call.
-    older = [variable.name() for variable in constraint.variables() if variable.id < v.id]
-    if older:
-        raise InputError(
-            f"{name}: its membership uses the CVXPY variable {older[0]}, made outside of it, which would tie all copies "
-            "of the set together; make the variable inside of membership"
-        )
-    division = type(v / 2)
-    for node in _nodes(constraint):
-        if isinstance(node, division) and np.any(node.args[1].value == 0):  # CVXPY drops such terms without a word
-            raise InputError(
-                f"{name}: its membership divides by zero; multiply the other side of the constraint instead"
-            )
-
-
-def _nodes(expression: Any) -> Iterator[Any]:
-    yield expression
-    for argument in expression.args:
-        yield from _nodes(argument)
-
-
-def _without_infinite_bounds(program: ConicProgram, name: str) -> ConicProgram:
-    """The program without inequalities whose right-hand side is infinite, which bound nothing."""
-    inequalities = np.zeros(program.b.size, dtype=bool)
-    inequalities[program.cones.zero :][: program.cones.nonnegative] = True
-    unbounded = inequalities & (program.b == np.inf)
-    if not (np.isfinite(program.A.data).all() and np.isfinite(program.b[~unbounded]).all()):
-        raise InputError(f"{name}: its membership holds NaN or infinite numbers; give finite ones")
-    if not unbounded.any():
-        return program
-    cones = replace(program.cones, nonnegative=program.cones.nonnegative - int(unbounded.sum()))
-    return replace(program, A=sp.csr_array(program.A[~unbounded]), b=program.b[~unbounded], cones=cones)
-
-
-def _implied(arrays: Arrays) -> list[int]:
-    """Cones that hold nothing but entries of the set's own vector, where equations tie that to further variables.
-
-    They are what is asked of every covariance, and of one that is made of a semidefinite matrix it is true anyhow.
-    """
-    program, inner = arrays.program, np.ones(arrays.program.c.size, dtype=bool)
-    inner[arrays.columns] = False
-    if not program.A[: program.cones.zero][:, np.flatnonzero(inner)].nnz:
-        return []
-    found = []
-    for k, block in enumerate(program.blocks):
-        rows = program.A[block.rows]
-        alone = (np.diff(rows.indptr) == 1).all() and not inner[rows.indices].any() and not program.b[block.rows].any()
-        if block.kind == "semidefinite" and alone:
-            found.append(k)
-    return found
-
-
-def _onto_equations(program: ConicProgram, x: Array) -> Array:
-    """A point moved onto the equations by the least step."""
-    equations, right = program.A[: program.cones.zero], program.b[: program.cones.zero]
-    if not right.size or x.size > SMALL:
-        return x
-    for _ in range(2):
-        x = x + np.linalg.lstsq(equations.toarray(), right - equations @ x, rcond=DEPENDENT)[0]
-    return x
-
-
-def _completed(program: ConicProgram, columns: NDArray[np.intp], target: Array) -> Array:
-    """A point whose own columns are ``target``, with what the equations alone say of its further variables."""
-    x = np.zeros(program.c.size)
-    x[columns] = target
-    zero, inner = program.cones.zero, np.setdiff1d(np.arange(x.size), columns)
-    if zero and inner.size:
-        equations = program.A[:zero]
-        left = program.b[:zero] - equations @ x
-        x[inner] = scipy.sparse.linalg.lsqr(equations[:, inner], left, atol=1e-15, btol=1e-15)[0]
-    return x
-
-
-def _holds(program: ConicProgram, x: Array, violation: float = INSIDE) -> bool:
-    """Whether a point satisfies the constraints, in a program that was scaled to size one."""
-    return float(np.linalg.norm(program.cones.violations(program.b - program.A @ x))) <= violation
-
-
-def _has_room(program: ConicProgram, x: Array, least: float) -> bool:
-    """Whether a point of a program in scale lies inside of every cone by a share ``least``; exponential ones are not asked."""
-    slack = program.b - program.A @ x
-    for block in program.blocks:
-        own = slack[block.rows]
-        if block.kind == "nonnegative" and not (own > least).all():
-            return False
-        if block.kind == "second_order" and not own[0] - np.linalg.norm(own[1:]) > least * max(1.0, own[0]):
-            return False
-    return thinnest_slack(slack, program.cones) > least
-
-
-def _extent(program: ConicProgram, columns: NDArray[np.intp]) -> float | None:
-    """How far a program's points reach along a generic direction of some columns; None where no solver tells."""
-    cost = np.zeros(program.c.size)
-    cost[columns] = np.random.default_rng(21).standard_normal(columns.size) / np.sqrt(columns.size)
-    ends = [_minimiser(replace(program, c=sign * cost)) for sign in (1.0, -1.0)]
-    return None if ends[0] is None or ends[1] is None else float(cost @ (ends[1] - ends[0]))
-
-
-def _minimiser(program: ConicProgram) -> Array | None:
-    for solution in attempts(program, LADDER[:3]):
-        if solution.status == "Solved":
-            return solution.x
-    return None
-
-
-def proves_empty(program: ConicProgram, solution: ConicSolution) -> bool:
-    """Whether a multiplier shows by our own arithmetic that no point is feasible: A'z = 0, z in K*, b'z < 0."""
-    value = float(program.b @ solution.z)
-    residual = float(np.linalg.norm(program.A.T @ solution.z))
-    outside = float(np.linalg.norm(program.cones.violations(solution.z, dual=True)))
-    return value < 0 and residual + outside <= CERTIFICATE * -value
-
-
-def _gap(program: ConicProgram) -> float:
-    """The least norm of a change of the right-hand side that makes the program feasible.
-
-    A certificate of infeasibility is read up to the solver's tolerance, and coordinates of a large size can hide
-    behind it; this program has a solution whatever the set is.
-    """
-    rows, width = program.b.size, program.c.size
-    identity = sp.eye_array(rows, format="csr")
-    A = sp.csr_array(sp.hstack([program.A, identity, sp.csr_array((rows, 1))]))
-    level = sp.csr_array(([-1.0], ([0], [width + rows])), shape=(1, width + rows + 1))
-    change = sp.hstack([sp.csr_array((rows, width)), identity, sp.csr_array((rows, 1))])
-    relaxed = _inserted(replace(program, A=A), sp.csr_array(sp.vstack([level, change])), np.zeros(rows + 1))
-    cost = np.append(np.zeros(width + rows), 1.0)
-    for solution in attempts(replace(relaxed, c=cost), LADDER[1:]):
-        if solution.status in DONE:
-            return float(np.linalg.norm(solution.x[width : width + rows]))
-    return float("inf")
-
-
-def _reaches(program: ConicProgram, cost: Array) -> bool:
-    """Whether the feasible set goes on for many times its scale: a ray is read up to the solver's tolerance."""
-    line = sp.csr_array(cost[None, :])
-    A = sp.csr_array(sp.vstack([line, program.A]))
-    cones = replace(program.cones, zero=program.cones.zero + 1)
-    further = ConicProgram(program.c, A, np.concatenate([[-FAR], program.b]), cones)
-    return any(solution.status in DONE for solution in attempts(further, LADDER[2:3]))
-
-
-def _further_in(program: ConicProgram, inside: Array, far: Array | None) -> Array:
-    """A point with larger slacks, where that makes a difference: any point inside will do for a solver, and in a set that
-    is large beside its centre it finds one next to a wall."""
-    if far is None:
-        return inside
-    middle = (inside + far) / 2
-    sizes = [
-        np.array([np.linalg.norm(slack[block.rows]) for block in program.blocks if block.kind != "zero"])
-        for slack in (program.b - program.A @ point for point in (inside, middle))
-    ]
-    grown = np.max(sizes[1] / np.maximum(sizes[0], ROUNDING), initial=0.0) > RESCALE
-    if not (grown and np.isfinite(middle).all() and _holds(program, middle, ROUNDING)):
-        return inside
-    # Both ends may lie at the wall of one cone, and then all between them does: margins are shares of the slacks out there.
-    rows = np.ones(program.b.size)
-    for block, size in zip((block for block in program.blocks if block.kind != "zero"), sizes[1], strict=True):
-        rows[block.rows] = 1.0 / max(float(size), ROUNDING)
-    A = sp.csr_array(sp.diags_array(rows) @ program.A)
-    columns = 1.0 / np.maximum(scipy.sparse.linalg.norm(A, axis=0), ROUNDING)
-    scaled = replace(program, A=sp.csr_array(A @ sp.diags_array(columns)), b=rows * program.b)
-    solution = next(attempts(with_margins(scaled), LADDER[3:]))
-    deep = solution.x[: columns.size]
-    return columns * deep if solution.status in DONE and _holds(scaled, deep, ROUNDING) else middle
-
-
-def _has_no_ray(program: ConicProgram, columns: Array, direction: Array) -> tuple[bool, Array | None]:
-    """Whether a multiplier shows by our own arithmetic that no direction is feasible for ever, and the point of the
-    largest slacks that comes with it.
-
-    For a ray :math:`x`, :math:`-Ax \\in K`, so that :math:`A'z = 0` with :math:`z` inside of :math:`K^*` leaves
-    :math:`Ax = 0` only, and the columns must have a part in no such :math:`x`. Sets without it may be bounded still:
-    directions of their further variables, which nobody sees, can go on for ever.
-    """
-    inside = program.cones.dual_interior()
-    solution = next(attempts(replace(program, c=program.A.T @ inside), LADDER[3:]))
-    if solution.status not in DONE:
-        return False, None
-    multiplier = solution.z + inside
-    # In a program of many rows the solver's residual adds up; what takes it away leaves the multiplier inside of the cone.
-    away = scipy.sparse.linalg.lsqr(program.A.T, program.A.T @ multiplier, atol=1e-12, btol=1e-12)[0]
-    moved = float(np.linalg.norm(away[program.cones.zero :]))
-    moved += float(np.linalg.norm(program.cones.violations(solution.z, dual=True)))
-    left = float(np.linalg.norm(program.A.T @ (multiplier - away)))
-    wanted = np.zeros(program.c.size)
-    wanted[columns] = direction / np.linalg.norm(direction)
-    share = scipy.sparse.linalg.lsqr(program.A.T, wanted, atol=CERTIFICATE / 10, btol=CERTIFICATE / 10)[0]
-    proved = left <= CERTIFICATE and moved <= MARGIN
-    return bool(proved and np.linalg.norm(program.A.T @ share - wanted) <= CERTIFICATE), solution.x
-
-
-def _is_ray(program: ConicProgram, solution: ConicSolution, cost: Array) -> bool:
-    """Whether a direction keeps every feasible point feasible for ever: -Ax in K, c'x < 0."""
-    value = float(cost @ solution.x)
-    outside = float(np.linalg.norm(program.cones.violations(-(program.A @ solution.x))))
-    return value < 0 and outside <= CERTIFICATE * -value
-
-
-def _in_rows(program: ConicProgram) -> ConicProgram:
-    """The program with rows of size one: of a bound that is far away its own scale leaves next to nothing."""
-    sizes = np.asarray(abs(program.A).max(axis=1).todense()).ravel()
-    for block in program.blocks:
-        if block.kind not in ("zero", "nonnegative"):
-            sizes[block.rows] = sizes[block.rows].max()
-    return replace(program, A=sp.csr_array(sp.diags_array(1.0 / np.where(sizes > 0, sizes, 1.0)) @ program.A))
 
 
 def _scaled_rows(scales: Array, values: Array) -> Array:
@@ -1047,27 +753,3 @@ def _scaled_rows(scales: Array, values: Array) -> Array:
 
 def _range(scales: Array) -> float:
     return float(scales.max() / scales.min())
-
-
-def _inserted(program: ConicProgram, rows: sp.csr_array, b: Array) -> ConicProgram:
-    """The program with one more second-order cone, put where the order of kinds wants it."""
-    cones = program.cones
-    place = cones.zero + cones.nonnegative
-    A = sp.vstack([program.A[:place], rows, program.A[place:]], format="csr")
-    wider = replace(cones, second_order=(rows.shape[0], *cones.second_order))
-    right = np.concatenate([program.b[:place], b, program.b[place:]])
-    return ConicProgram(np.zeros(A.shape[1]), sp.csr_array(A), right, wider)
-
-
-def _with_root(
-    program: ConicProgram, columns: Array, cost: Array, slope: Array, constant: float
-) -> tuple[ConicProgram, Array]:
-    r"""The program with a variable :math:`y \le \sqrt r` for an affine :math:`r`: :math:`\|(2y, r - 1)\| \le r + 1`."""
-    width = program.c.size
-    line = sp.csr_array((slope, (np.zeros(columns.size, dtype=int), columns)), shape=(1, width + 1))
-    single = sp.csr_array(([-2.0], ([0], [width])), shape=(1, width + 1))
-    rows = sp.vstack([-line, single, -line], format="csr")
-    A = sp.hstack([program.A, sp.csr_array((program.b.size, 1))], format="csr")
-    right = np.array([constant + 1, 0.0, constant - 1])
-    widened = _inserted(replace(program, A=sp.csr_array(A)), sp.csr_array(rows), right)
-    return widened, np.concatenate([cost, [0.0]])

@@ -29,7 +29,9 @@ from convexnovelty._lazy import cp
 from convexnovelty.cones import svec, svec_map, triangle
 from convexnovelty.direct import attempts
 from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError, SolverError
-from convexnovelty.membership import DONE, Arrays, Counterpart, Membership, convex
+from convexnovelty.membership import Counterpart, Membership, convex
+from convexnovelty.places import DONE
+from convexnovelty.set_arrays import Arrays
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import UNSEEN, Face
 from convexnovelty.uncertainty.tools import as_expression, listed

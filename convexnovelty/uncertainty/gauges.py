@@ -21,8 +21,9 @@ from convexnovelty.cones import svec
 from convexnovelty.conic import ConicProgram
 from convexnovelty.direct import attempts, minimum
 from convexnovelty.errors import SolverError
-from convexnovelty.membership import Membership, proves_empty
+from convexnovelty.membership import Membership
 from convexnovelty.moments import Moments
+from convexnovelty.places import proves_empty
 from convexnovelty.uncertainty.arguments import blocks_of, is_covariance, known_set
 from convexnovelty.uncertainty.base import MeanSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite

@@ -8,7 +8,8 @@ import pytest
 
 from convexnovelty import Moments, single_class_mpm
 from convexnovelty.errors import InputError, UnboundedSetError
-from convexnovelty.membership import Arrays, Membership
+from convexnovelty.membership import Membership
+from convexnovelty.set_arrays import Arrays
 from convexnovelty.uncertainty import (
     Box,
     ConicSet,

@@ -1,0 +1,173 @@
+"""A membership as compiled: the function of a set that states its constraints, turned into arrays, or refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from convexnovelty._lazy import cp
+from convexnovelty.conic import ConicProgram
+from convexnovelty.errors import InputError
+from convexnovelty.units import in_units, with_even_squares
+from convexnovelty.validation import Array
+
+__all__ = ["SHARED", "Arrays", "implied"]
+
+LEFT_OUT = ("symmetric", "PSD", "NSD", "diag", "sparsity", "complex", "hermitian", "imag")  # attributes of variables
+SHARED = "multiple of a member in round coordinates"  # the name of variables whose size is one already
+
+Description = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """A membership as compiled, the columns that belong to its vector, and the units that they count.
+
+    ``shown`` are values of its further variables in the middle of the set, NaN where nobody knows one.
+    """
+
+    program: ConicProgram
+    columns: Any
+    units: Array
+    shown: Array
+
+    @classmethod
+    def compiled(cls, description: Description, size: int, name: str, units: Array | None = None) -> Arrays:
+        """From a function that turns a CVXPY vector of length ``size`` into constraints on it and further variables.
+
+        ``name`` is what an error message calls the set; ``units`` are sizes that the entries of the vector are expected to
+        have, ones by default.
+        """
+        v = cp.Variable(size)
+        weights = np.arange(1.0, size + 1.0)
+        units = np.ones(size) if units is None else units
+        try:
+            # Beside a right-hand side of 1e16 a coefficient of one passes for rounding, in CVXPY's arrays and in ours.
+            constraints = description(v if (units == 1.0).all() else cp.multiply(units, v))
+        except (AttributeError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"{name}: its membership failed on a CVXPY variable ({str(error).rstrip('.')}); the centre is self.center, "
+                "an array of the variable's shape"
+            ) from error
+        constraints = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
+        for constraint in constraints:
+            if not isinstance(constraint, cp.Constraint):
+                raise InputError(
+                    f"{name}: membership returned {constraint!r}; return a list of CVXPY constraints on what it was given"
+                )
+        problem = cp.Problem(cp.Minimize(weights @ v), constraints)
+        for constraint in constraints:
+            _refuse_misleading(constraint, v, name)
+        if not problem.is_dcp():
+            wrong = next(c for c in constraints if not c.is_dcp())
+            raise InputError(
+                f"{name}: the membership is not convex by the rules of DCP in {wrong}; rewrite it, or lift it"
+            )
+        try:
+            data, _, _ = problem.get_problem_data("CLARABEL")
+            program = ConicProgram.from_data(data)
+        except (cp.SolverError, ValueError) as error:
+            raise InputError(
+                f"{name}: the membership is no conic constraint ({str(error).rstrip('.')}); use real variables and "
+                "functions that are convex with these numbers"
+            ) from error
+        program = _without_infinite_bounds(program, name)
+        found = np.flatnonzero(program.c)
+        columns = found[np.argsort(program.c[found], kind="stable")]
+        if columns.size != size or not np.array_equal(program.c[columns], weights):
+            raise InputError(
+                f"{name}: the compiled membership does not show its variable; state it without side effects"
+            )
+        program = replace(program, c=np.zeros_like(program.c))
+        sizes, shown = np.zeros(program.c.size), np.full(program.c.size, np.nan)
+        for variable in problem.variables():
+            # Of a symmetric matrix, say, fewer columns come out than it has entries.
+            whole = not any(variable.attributes.get(kind) for kind in LEFT_OUT)
+            if whole and variable.id in (starts := data["param_prob"].var_id_to_col):
+                own = slice(starts[variable.id], starts[variable.id] + variable.size)
+                sizes[own] = float(variable.name() == SHARED)
+                if variable.value is not None:
+                    shown[own] = np.ravel(variable.value, order="F")
+        if (units == 1.0).all():
+            program = with_even_squares(program)
+        else:
+            sizes[columns] = units
+            program, scales = in_units(program, columns, sizes)
+            shown = shown / scales
+        return cls(program.without_repetition(), columns, units, shown)
+
+    def moves_to(self, other: Arrays) -> bool:
+        """Whether the other differs in its right-hand side alone, so that a parameter can follow."""
+        one, two = self.program, other.program
+        return one.A.shape == two.A.shape and one.cones == two.cones and (one.A != two.A).nnz == 0
+
+
+def implied(arrays: Arrays) -> list[int]:
+    """Cones that hold nothing but entries of the set's own vector, where equations tie that to further variables.
+
+    They are what is asked of every covariance, and of one that is made of a semidefinite matrix it is true anyhow.
+    """
+    program, inner = arrays.program, np.ones(arrays.program.c.size, dtype=bool)
+    inner[arrays.columns] = False
+    if not program.A[: program.cones.zero][:, np.flatnonzero(inner)].nnz:
+        return []
+    found = []
+    for k, block in enumerate(program.blocks):
+        rows = program.A[block.rows]
+        alone = (np.diff(rows.indptr) == 1).all() and not inner[rows.indices].any() and not program.b[block.rows].any()
+        if block.kind == "semidefinite" and alone:
+            found.append(k)
+    return found
+
+
+def _refuse_misleading(constraint: cp.Constraint, v: cp.Variable, name: str) -> None:
+    """Raise InputError for what CVXPY would compile into something else than what the reader sees."""
+    if isinstance(constraint, cp.constraints.FiniteSet):  # which calls itself convex and is compiled as its hull
+        raise InputError(
+            f"{name}: its membership holds FiniteSet, values one by one, between which nothing is a member; give a convex set, "
+            "or its hull by bounds"
+        )
+    if constraint.parameters():
+        held = ", ".join(parameter.name() for parameter in constraint.parameters())
+        raise InputError(
+            f"{name}: its membership holds the CVXPY parameter {held}, whose later values would not be seen; make it a "
+            "plain number of the set, such as radius: problems have numbers of sets for parameters"
+        )
+    # Identifiers of CVXPY count upwards, so that what is older than v was not made for this call.
+    older = [variable.name() for variable in constraint.variables() if variable.id < v.id]
+    if older:
+        raise InputError(
+            f"{name}: its membership uses the CVXPY variable {older[0]}, made outside of it, which would tie all copies "
+            "of the set together; make the variable inside of membership"
+        )
+    division = type(v / 2)
+    for node in _nodes(constraint):
+        if isinstance(node, division) and np.any(node.args[1].value == 0):  # CVXPY drops such terms without a word
+            raise InputError(
+                f"{name}: its membership divides by zero; multiply the other side of the constraint instead"
+            )
+
+
+def _nodes(expression: Any) -> Iterator[Any]:
+    yield expression
+    for argument in expression.args:
+        yield from _nodes(argument)
+
+
+def _without_infinite_bounds(program: ConicProgram, name: str) -> ConicProgram:
+    """The program without inequalities whose right-hand side is infinite, which bound nothing."""
+    inequalities = np.zeros(program.b.size, dtype=bool)
+    inequalities[program.cones.zero :][: program.cones.nonnegative] = True
+    unbounded = inequalities & (program.b == np.inf)
+    if not (np.isfinite(program.A.data).all() and np.isfinite(program.b[~unbounded]).all()):
+        raise InputError(f"{name}: its membership holds NaN or infinite numbers; give finite ones")
+    if not unbounded.any():
+        return program
+    cones = replace(program.cones, nonnegative=program.cones.nonnegative - int(unbounded.sum()))
+    return replace(program, A=sp.csr_array(program.A[~unbounded]), b=program.b[~unbounded], cones=cones)
