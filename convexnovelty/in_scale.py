@@ -22,6 +22,7 @@ __all__ = ["InScale"]
 
 # Sweeps of the scaling; a large dense program cannot pay for more, and its rows are alike.
 SWEEPS, FEW, MANY_ENTRIES = 16, 4, 10**5
+LEFT = 1e-9  # size in scale up to which a slack or a multiplier below zero is what an interior point method leaves
 CERTIFICATE = 1e-6  # size of a certificate's residual, beside what it claims, up to which it counts
 
 
@@ -68,15 +69,16 @@ class InScale:
     def _charge(self, x: Array, z: Array) -> float:
         """What the residuals may change of the value, with inequalities that one of the two, slack and multiplier, is silent on.
 
-        A row that is broken by less than a solver's tolerance has no multiplier there, though at the optimum it has one; what
-        that may be is told by those of the other rows, where rows are of one size. Likewise the slack of a wrong multiplier.
+        A row that is broken by less than a solver's tolerance has no multiplier there, or next to none beside what it is broken
+        by, though at the optimum it has one; what that may be is told by those of the other rows, where rows are of one size.
+        Likewise the slack of a wrong multiplier.
         """
         scaled, scale = self._made
         rows = slice(scaled.cones.zero, scaled.cones.zero + scaled.cones.nonnegative)
         slack = (scaled.b - scaled.A @ (np.asarray(x) / scale.columns))[rows]
         multiplier = (np.asarray(z) / scale.rows)[rows]
         silent = sum(
-            float(np.sum(np.maximum(-one, 0.0)) * np.max(np.abs(other), initial=0.0))
+            float(np.sum(-one[(one < -LEFT) & (np.abs(other) < -one)]) * np.max(np.abs(other), initial=0.0))
             for one, other in ((slack, multiplier), (multiplier, slack))
         )
         return self.program.value_error(x, z) + scale.objective * silent

@@ -371,7 +371,8 @@ class _MomentFamily(UncertaintySet):
 
     def centred(self, moments: Any) -> Any:
         """A copy of the recipe around nominal moments (with ``mean``, ``covariance``, ``factor`` and ``unit``)."""
-        if not hasattr(getattr(moments, "mean", None), "shape") or not hasattr(moments, "factor"):
+        # Of the class, since a factor of many columns is made when it is asked for.
+        if not hasattr(getattr(moments, "mean", None), "shape") or not hasattr(type(moments), "factor"):
             raise InputError(f"moments: {shown(moments)} was found; give cn.Moments")
         self._same_size(moments.mean.shape[0])
 

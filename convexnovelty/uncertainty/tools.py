@@ -230,7 +230,7 @@ def stein_divergence(F: Array, S: Array) -> float:
 def largest_ratio(steps: Array, widths: Array, center: Array) -> float:
     """The largest step from the centre in widths; infinite where a width of zero is exceeded by more than rounding."""
     sizes = np.abs(steps)
-    rounding = 1e-8 * float(sizes.max(initial=0.0)) + 4.0 * np.finfo(float).eps * np.abs(center)
+    rounding = 16.0 * np.finfo(float).eps * (float(sizes.max(initial=0.0)) + np.abs(center))
     if np.any((widths == 0) & (sizes > rounding)):
         return math.inf
     return float(np.max(sizes[widths > 0] / widths[widths > 0], initial=0.0))

@@ -292,9 +292,9 @@ def test_the_stretch_of_a_divergence_solves_its_equation():
         if divergence > 1e-12:
             assert x * x + 2 * (x - math.log1p(x)) == pytest.approx(2 * divergence, rel=1e-6)
     assert tools.stein_root(0.0) == tools.stein_root(-1.0) == 1.0
-    assert tools.largest_ratio(np.array([1.0, 3.0, 0.0]), np.array([2.0, 2.0, 0.0])) == 1.5
-    assert tools.largest_ratio(np.array([1.0, 1e-9]), np.array([2.0, 0.0])) == math.inf
-    assert tools.largest_ratio(np.zeros(2), np.zeros(2)) == 0.0
+    assert tools.largest_ratio(np.array([1.0, -3.0, 0.0]), np.array([2.0, 2.0, 0.0]), np.ones(3)) == 1.5
+    assert tools.largest_ratio(np.array([1.0, 1e-9]), np.array([2.0, 0.0]), np.ones(2)) == math.inf
+    assert tools.largest_ratio(np.zeros(2), np.zeros(2), np.ones(2)) == 0.0
     for wrong in ("two", True, 0.99, None, math.nan):
         with pytest.raises(ValueError, match="p:"):
             tools.exponent(wrong)
