@@ -29,8 +29,10 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
     r"""The program with units for its further variables: those that equations with variables of known units give them, and
     cones that hold both.
 
-    In :math:`\|x\|^2 \le pq`, as a sum of squares is compiled, two sizes give the third, and the entry (i, j) of a semidefinite
-    matrix is of the size of :math:`\sqrt{s_{ii}s_{jj}}`. ``sizes`` are those that are known, zero where none is; ``columns``
+    In :math:`\|x\|^2 \le pq`, as a sum of squares is compiled, two sizes give the third, the entry (i, j) of a semidefinite
+    matrix is of the size of :math:`\sqrt{s_{ii}s_{jj}}`, :math:`|z|` in a power cone of that of its geometric mean, and
+    exponents are of the size of one.
+    ``sizes`` are those that are known, zero where none is; ``columns``
     are in their units already. The units come with the program.
     """
     products, A = list(squares(program)), program.A.tolil(copy=True)
@@ -47,10 +49,13 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
         if block.kind == "second_order":
             group[block.rows] = block.rows.start
     matrices = [block for block in program.blocks if block.kind == "semidefinite"]
+    means = [block for block in program.blocks if block.kind == "power"]
+    exponentials = [block for block in program.blocks if block.kind == "exponential"]
     constant = np.where(np.bincount(i, minlength=program.b.size) == 0, np.abs(program.b), 0.0)
     for square in products:
         group[square.first : square.stop] = np.minimum(np.arange(square.first, square.stop), square.first + 2)
     stated = (i < program.cones.zero) | (i >= program.cones.zero + program.cones.nonnegative)
+    stated |= np.isin(i, _absolute_values(program))
     i, j, entries = group[i[stated]], j[stated], entries[stated]
     sizes, whole = sizes.copy(), False
     while True:
@@ -58,9 +63,15 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
         np.maximum.at(known, i, entries * sizes[j])
         for square in products:
             three = slice(square.first, square.first + 3)
-            known[three] = _third(*np.maximum(known[three], square.constants))
+            known[three] = _third(*np.maximum(known[three], square.constants), whole)
         for block in matrices:
             known[block.rows] = _congruent(known[block.rows], constant[block.rows], block.parameter, whole)
+        for block in means:
+            known[block.rows] = _geometric(np.maximum(known, constant)[block.rows], np.array(block.parameter))
+        for block in exponentials:
+            x, y, z = np.maximum(known, constant)[block.rows]
+            # Exponents are of the size of one.
+            known[block.rows] = x or y, y or x, z or (y if whole else 0.0)
         told = (sizes[j] == 0) & (known[i] > 0)
         if not told.any():
             if whole:
@@ -74,9 +85,28 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
     sizes[columns] = 1.0
     exact = _powers(np.where(sizes > 0, sizes, 1.0))
     posed = _with_even_exponentials(replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact))))
+    posed = _with_even_powers(posed)
     bounds = _sizes_by_bounds(posed, columns)
     posed = replace(posed, A=sp.csr_array(posed.A @ sp.diags_array(bounds)))
     return _in_rows(with_even_squares(posed, np.ones(exact.size))), exact * bounds
+
+
+def _absolute_values(program: ConicProgram) -> list[int]:
+    r"""The rows of :math:`-t \le a'x \le t`, in which t is no bound of its own but as large as what it bounds."""
+    start, stop = program.cones.zero, program.cones.zero + program.cones.nonnegative
+    alike: dict[bytes, list[int]] = {}
+    A, found = program.A.sorted_indices(), set[int]()
+    for k in range(start, stop):
+        entries = slice(A.indptr[k], A.indptr[k + 1])
+        if entries.stop - entries.start < 2:
+            continue
+        for other in alike.setdefault(A.indices[entries].tobytes(), []):
+            one, two = A.data[entries], A.data[A.indptr[other] : A.indptr[other + 1]]
+            same = one == two
+            if same.sum() == 1 and (one == -two)[~same].all():
+                found |= {k, other}
+        alike[A.indices[entries].tobytes()].append(k)
+    return sorted(found)
 
 
 def _sizes_by_bounds(program: ConicProgram, columns: NDArray[np.intp]) -> Array:
@@ -131,30 +161,61 @@ def _powers(sizes: Array) -> Array:
     return np.asarray(2.0 ** np.round(np.log2(sizes)))
 
 
-def _third(p: float, q: float, x: float) -> tuple[float, float, float]:
-    r"""The sizes in :math:`\|x\|^2 = pq`, where two of the three are known."""
+def _third(p: float, q: float, x: float, whole: bool) -> tuple[float, float, float]:
+    r"""The sizes in :math:`\|x\|^2 = pq`, where two of the three are known; with ``whole``, one that is known gives all."""
     if p > 0 and q > 0 and not x > 0:
         return p, q, math.sqrt(p) * math.sqrt(q)
     if x > 0 and p > 0 and not q > 0:
         return p, x / p * x, x
     if x > 0 and q > 0 and not p > 0:
         return x / q * x, q, x
+    if whole and (alone := max(p, q, x)) > 0 and min(p, q, x) <= 0:
+        return alone, alone, alone
     return p, q, x
 
 
+def _geometric(known: Array, exponents: Array) -> Array:
+    r"""The sizes in :math:`|z| \le \prod x_i^{\alpha_i}`, where either side tells those that are missing, which are equal then."""
+    *_, z = known
+    told = known[:-1] > 0
+    product = float(np.sum(exponents[told] * np.log(known[:-1][told])))
+    if told.all() and not z > 0:
+        return np.append(known[:-1], math.exp(product))
+    if z > 0 and not told.all():
+        missing = math.exp((math.log(z) - product) / float(exponents[~told].sum()))
+        return np.append(np.where(told, known[:-1], missing), z)
+    return known
+
+
+def _with_even_powers(program: ConicProgram) -> ConicProgram:
+    r"""The program with power cones whose factors are of size one: with x, y and z also kx, ly and :math:`k^\alpha l^{1-\alpha}z`
+    belong to the cone."""
+    rows = np.ones(program.b.size)
+    for block in program.blocks:
+        if block.kind == "power":
+            entries = np.asarray(abs(program.A[block.rows]).max(axis=1).todense()).ravel()
+            sizes = np.maximum(entries, np.abs(program.b[block.rows]))[:-1]
+            factors = _powers(1.0 / np.where(sizes > 0, sizes, 1.0))
+            rows[block.rows] = np.append(factors, math.prod(factors ** np.array(block.parameter)))
+    if (rows == 1.0).all():
+        return program
+    return replace(program, A=sp.csr_array(sp.diags_array(rows) @ program.A), b=rows * program.b)
+
+
 def _with_even_exponentials(program: ConicProgram) -> ConicProgram:
-    r"""The program with exponential cones :math:`y e^{x/y} \le z` in which z is of size one: :math:`(x + y\log k, y, kz)` belongs
-    to the cone with (x, y, z)."""
+    r"""The program with exponential cones :math:`y e^{x/y} \le z` in which y and z are of size one: multiples belong to the cone
+    with (x, y, z), and :math:`(x + y\log k, y, kz)` does."""
     blocks = [block for block in program.blocks if block.kind == "exponential"]
     if not blocks:
         return program
     A, b = program.A.tolil(copy=True), program.b.copy()
+    sizes = np.maximum(np.asarray(abs(program.A).max(axis=1).todense()).ravel(), np.abs(program.b))
+    powers = _powers(1.0 / np.where(sizes > 0, sizes, 1.0))
     for x, y, z in (range(block.rows.start, block.rows.stop) for block in blocks):
-        size = max(float(abs(program.A[[z]]).max()), abs(float(program.b[z])))
-        if size > 0:
-            k = 2.0 ** -round(np.log2(size))
-            A[[x]], b[x] = program.A[[x]] + np.log(k) * program.A[[y]], program.b[x] + np.log(k) * program.b[y]
-            A[[z]], b[z] = k * program.A[[z]], k * program.b[z]
+        even, k = powers[y], powers[z] / powers[y]
+        A[[x]] = even * (program.A[[x]] + np.log(k) * program.A[[y]])
+        A[[y]], A[[z]] = even * program.A[[y]], even * k * program.A[[z]]
+        b[[x, y, z]] = even * np.array([program.b[x] + np.log(k) * program.b[y], program.b[y], k * program.b[z]])
     return replace(program, A=sp.csr_array(A), b=b)
 
 

@@ -60,6 +60,16 @@ class DiagonalBudget(CovarianceSet):
     def _widths(self) -> Array:
         return np.maximum(np.diag(self.center), 0.0) if self.half_widths is None else self.half_widths
 
+    @property
+    def _unit_of_widths(self) -> float:
+        """The largest half-width, in variances of its own column where there is one, and in all of them otherwise."""
+        variances = np.maximum(np.diag(self.center), 0.0)
+        own = variances > 0
+        shares = self._widths[own] / variances[own]
+        if shares.any():
+            return float(shares.max())
+        return float(self._widths.max() / (variances.max() or 1.0)) or 1.0
+
     def membership(self, S: cp.Expression) -> list[Any]:
         """The difference is diagonal, within its bounds, and within the budget together."""
         z = cp.Variable(self.dimension)
@@ -69,10 +79,12 @@ class DiagonalBudget(CovarianceSet):
     def worst_deviation(self, a: cp.Expression) -> Counterpart:
         """The least level whose square pays for the largest variances."""
         level, q, r = cp.Variable(), cp.Variable(nonneg=True), cp.Variable(self.dimension)
-        # Each step holds its own width, so that coordinates of very different units are of one size.
-        roots = np.sqrt(self._widths)
+        # Each step holds its own width, so that coordinates of very different units are of one size, and counts in the unit
+        # in which that is the level's.
+        unit = self._unit_of_widths
+        roots = np.sqrt(self._widths / unit)
         steps = cp.hstack([cp.quad_over_lin(root * a[i], level) for i, root in enumerate(roots)])
-        largest = cp.sum(cp.pos(self.tuned("radius") * r - q))
+        largest = cp.sum(cp.pos(self.tuned("radius", lambda radius: radius * unit) * r - q))
         paid = cp.quad_over_lin(self.factor @ a, level) + self.tuned("budget") * q + largest
         return Counterpart(convex(level), [paid <= level, steps <= r])
 
