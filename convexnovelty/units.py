@@ -29,11 +29,25 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
     r"""The program with units for its further variables: those that equations with variables of known units give them, and
     cones that hold both.
 
+    ``sizes`` are those that are known, zero where none is; ``columns`` are in their units already. The units come with the
+    program.
+    """
+    sizes = _spread(program, sizes)
+    sizes[columns] = 1.0
+    exact = _powers(np.where(sizes > 0, sizes, 1.0))
+    posed = _with_even_exponentials(replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact))))
+    posed = _with_even_powers(posed)
+    bounds = _sizes_by_bounds(posed, columns)
+    posed = replace(posed, A=sp.csr_array(posed.A @ sp.diags_array(bounds)))
+    return _in_rows(with_even_squares(posed, np.ones(exact.size))), exact * bounds
+
+
+def _spread(program: ConicProgram, sizes: Array) -> Array:
+    r"""The sizes of all variables that those of some tell, by equations, norms, absolute values and products.
+
     In :math:`\|x\|^2 \le pq`, as a sum of squares is compiled, two sizes give the third, the entry (i, j) of a semidefinite
     matrix is of the size of :math:`\sqrt{s_{ii}s_{jj}}`, :math:`|z|` in a power cone of that of its geometric mean, and
     exponents are of the size of one.
-    ``sizes`` are those that are known, zero where none is; ``columns``
-    are in their units already. The units come with the program.
     """
     products, A = list(squares(program)), program.A.tolil(copy=True)
     for square in products:
@@ -48,12 +62,9 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
     for block in program.blocks:
         if block.kind == "second_order":
             group[block.rows] = block.rows.start
-    matrices = [block for block in program.blocks if block.kind == "semidefinite"]
-    means = [block for block in program.blocks if block.kind == "power"]
-    exponentials = [block for block in program.blocks if block.kind == "exponential"]
-    constant = np.where(np.bincount(i, minlength=program.b.size) == 0, np.abs(program.b), 0.0)
     for square in products:
         group[square.first : square.stop] = np.minimum(np.arange(square.first, square.stop), square.first + 2)
+    constant = np.where(np.bincount(i, minlength=program.b.size) == 0, np.abs(program.b), 0.0)
     stated = (i < program.cones.zero) | (i >= program.cones.zero + program.cones.nonnegative)
     stated |= np.isin(i, _absolute_values(program))
     i, j, entries = group[i[stated]], j[stated], entries[stated]
@@ -61,34 +72,33 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
     while True:
         known = np.zeros(program.b.size)
         np.maximum.at(known, i, entries * sizes[j])
-        for square in products:
-            three = slice(square.first, square.first + 3)
-            known[three] = _third(*np.maximum(known[three], square.constants), whole)
-        for block in matrices:
-            known[block.rows] = _congruent(known[block.rows], constant[block.rows], block.parameter, whole)
-        for block in means:
-            known[block.rows] = _geometric(np.maximum(known, constant)[block.rows], np.array(block.parameter))
-        for block in exponentials:
-            x, y, z = np.maximum(known, constant)[block.rows]
-            # Exponents are of the size of one.
-            known[block.rows] = x or y, y or x, z or (y if whole else 0.0)
+        _tell(program, products, known, constant, whole)
         told = (sizes[j] == 0) & (known[i] > 0)
-        if not told.any():
-            if whole:
-                break
-            whole = True
-            continue
-        whole = False
-        width = np.zeros(sizes.size)
-        np.maximum.at(width, j[told], entries[told] / known[i[told]])
-        sizes = np.where(width > 0, 1.0 / np.where(width > 0, width, 1.0), sizes)
-    sizes[columns] = 1.0
-    exact = _powers(np.where(sizes > 0, sizes, 1.0))
-    posed = _with_even_exponentials(replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact))))
-    posed = _with_even_powers(posed)
-    bounds = _sizes_by_bounds(posed, columns)
-    posed = replace(posed, A=sp.csr_array(posed.A @ sp.diags_array(bounds)))
-    return _in_rows(with_even_squares(posed, np.ones(exact.size))), exact * bounds
+        if told.any():
+            width = np.zeros(sizes.size)
+            np.maximum.at(width, j[told], entries[told] / known[i[told]])
+            sizes = np.where(width > 0, 1.0 / np.where(width > 0, width, 1.0), sizes)
+        elif whole:
+            return sizes
+        whole = not told.any()
+
+
+def _tell(program: ConicProgram, products: Sequence[Square], known: Array, constant: Array, whole: bool) -> None:
+    """Give rows of cones the sizes that others of the cone tell, in place; with ``whole``, also where one has to stand for all."""
+    for square in products:
+        three = slice(square.first, square.first + 3)
+        p, q, x = np.maximum(known[three], square.constants)
+        known[three] = _third(p, q, x, whole)
+    for block in program.blocks:
+        own, held = known[block.rows], constant[block.rows]
+        if block.kind == "semidefinite":
+            known[block.rows] = _congruent(own, held, block.parameter, whole)
+        elif block.kind == "power":
+            known[block.rows] = _geometric(np.maximum(own, held), np.array(block.parameter))
+        elif block.kind == "exponential":
+            x, y, z = np.maximum(own, held)
+            # Beside a one, as a logarithm is written, the exponential may have any size.
+            known[block.rows] = x or y, y or x, z or (y if whole and not held[1] else 0.0)
 
 
 def _absolute_values(program: ConicProgram) -> list[int]:
@@ -110,19 +120,20 @@ def _absolute_values(program: ConicProgram) -> list[int]:
 
 
 def _sizes_by_bounds(program: ConicProgram, columns: NDArray[np.intp]) -> Array:
-    r"""Sizes of the variables that inequalities alone hold, as :math:`-t \le x \le t` does: those of the one number that each
-    is compared with; ones for the others."""
-    rows = program.A[program.cones.zero : program.cones.zero + program.cones.nonnegative]
-    sizes = np.zeros(program.c.size)
-    known = np.bincount(program.A.indices, minlength=sizes.size) > np.bincount(rows.indices, minlength=sizes.size)
-    known[columns] = True
-    for k in np.flatnonzero(np.diff(rows.indptr) == 2):
-        entries = slice(rows.indptr[k], rows.indptr[k + 1])
-        (i, j), (one, other) = rows.indices[entries], np.abs(rows.data[entries])
-        if known[i] and not known[j]:
-            sizes[j] = max(sizes[j], one / other)
-        elif known[j] and not known[i]:
-            sizes[i] = max(sizes[i], other / one)
+    r"""Sizes of the variables that inequalities alone hold, as :math:`-t \le x \le t` and :math:`x - t \le s` do: those of what
+    they are compared with; ones for the others."""
+    rows = program.A[program.cones.zero : program.cones.zero + program.cones.nonnegative].tocoo()
+    (i, j), entries = rows.coords, np.abs(rows.data)
+    elsewhere = np.bincount(program.A.indices, minlength=program.c.size) > np.bincount(j, minlength=program.c.size)
+    elsewhere[columns] = True
+    sizes = np.where(elsewhere, 1.0, 0.0)
+    while True:
+        known = np.zeros(rows.shape[0])
+        np.maximum.at(known, i, entries * sizes[j])
+        told = (sizes[j] == 0) & (known[i] > 0) & (entries > 0)
+        if not told.any():
+            break
+        np.maximum.at(sizes, j[told], known[i[told]] / entries[told])
     return _powers(np.where(sizes > 0, sizes, 1.0))
 
 
@@ -145,11 +156,12 @@ def _congruent(known: Array, constant: Array, order: int, whole: bool) -> Array:
     """Sizes of the entries of a semidefinite matrix, with those that others give; with ``whole``, any that is known gives all."""
     first, second = triangle(order)
     diagonal = first == second
-    lengths = np.sqrt(np.maximum(known, constant)[diagonal])
+    stated = np.maximum(known, constant)
+    lengths = np.sqrt(stated[diagonal])
     for i, j in ((first, second), (second, first)):
         found = np.zeros(order)
-        usable = (known > 0) & (lengths[i] > 0) & (lengths[j] == 0)
-        np.maximum.at(found, j[usable], known[usable] / lengths[i[usable]])
+        usable = (stated > 0) & (lengths[i] > 0) & (lengths[j] == 0)
+        np.maximum.at(found, j[usable], stated[usable] / lengths[i[usable]])
         lengths = np.where(lengths > 0, lengths, found)
     if whole and known.any():
         lengths = np.where(lengths > 0, lengths, math.sqrt(float(known.max())))
@@ -226,19 +238,21 @@ def _with_even_exponentials(program: ConicProgram) -> ConicProgram:
 class Square:
     r"""A second-order cone :math:`\|x\|^2 \le pq`, in rows :math:`(p + q)/2`, :math:`(p - q)/2` and :math:`x`.
 
-    ``factors`` are the rows of :math:`p` and :math:`q`, ``right`` their right-hand sides.
+    ``factors`` are the rows of :math:`p` and :math:`q`, ``right`` their right-hand sides; ``held`` is the length of :math:`x`
+    where that is constant, and zero where it is not.
     """
 
     first: int
     stop: int
     factors: tuple[sp.csr_array, sp.csr_array]
     right: tuple[float, float]
+    held: float
 
     @property
     def constants(self) -> Array:
         """The sizes of p, q and x as far as they are constant; zero where they are not."""
         sizes = [0.0 if row.nnz else abs(right) for row, right in zip(self.factors, self.right, strict=True)]
-        return np.array([*sizes, 0.0])
+        return np.array([*sizes, self.held])
 
     def disproportion(self, columns: Array) -> float:
         """The size of q beside that of p where columns have some sizes; one where a factor has none."""
@@ -260,7 +274,9 @@ def squares(program: ConicProgram) -> Iterator[Square]:
         q.eliminate_zeros()
         # Of a norm and its bound both the sum and the difference have the bound.
         if p.nnz + q.nnz and not np.intersect1d(p.indices, q.indices).size:
-            yield Square(i, block.rows.stop, (p, q), (program.b[i] + program.b[j], program.b[i] - program.b[j]))
+            length = slice(j + 1, block.rows.stop)
+            held = 0.0 if program.A[length].nnz else float(np.linalg.norm(program.b[length]))
+            yield Square(i, block.rows.stop, (p, q), (program.b[i] + program.b[j], program.b[i] - program.b[j]), held)
 
 
 def evened(found: Sequence[Square], factors: Sequence[float], rows: int) -> list[Callable[[Any], Any]]:

@@ -199,14 +199,17 @@ def _thinnest(uncertainty: Any) -> float:
 def _units(uncertainty: Any) -> Array:
     """A size for each entry of that vector, by what the centre is like: squares of lengths for covariances.
 
-    Powers of two, so that the arrays have the same digits in all units; in steps, so that most sets have ones.
+    Powers of two, so that the arrays have the same digits in all units; ones for what is no more than 32 times off, so that
+    most sets have ones.
     """
     if isinstance(uncertainty, (CovarianceSet, MomentSet)):
         pairs = isinstance(uncertainty, MomentSet)
         center = uncertainty.center_covariance if isinstance(uncertainty, MomentSet) else uncertainty.center
         variances = np.diagonal(np.asarray(center))
-        largest = float(variances.max())
-        lengths = np.array([_step(math.sqrt(float(v) if v > 0 else largest)) for v in variances])
+        largest = math.sqrt(max(float(variances.max()), 0.0))
+        # Beside the largest, so that columns which are nearly alike are never on two steps.
+        shares = [math.sqrt(float(v)) / largest if v > 0 else 1.0 for v in variances]
+        lengths = _step(largest) * np.array([_step(share) for share in shares])
         rows, columns = triangle(lengths.size)
         return np.concatenate([lengths[: lengths.size * pairs], lengths[rows] * lengths[columns]])
     center = _flat_center(uncertainty)
@@ -214,8 +217,8 @@ def _units(uncertainty: Any) -> Array:
 
 
 def _step(length: float) -> float:
-    """The nearest power of 1,024, and one for nothing."""
-    return 2.0 ** (10 * round(math.log2(length) / 10)) if length > 0 else 1.0
+    """The nearest power of two, and one for what is of that order or nothing."""
+    return 1.0 if length <= 0 or abs(math.log2(length)) <= 5 else 2.0 ** round(math.log2(length))
 
 
 def _elsewhere(uncertainty: UncertaintySet, name: str) -> list[Any]:

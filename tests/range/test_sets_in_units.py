@@ -15,6 +15,7 @@ from convexnovelty.uncertainty import (
     CovarianceHull,
     CovarianceSet,
     DiagonalBall,
+    DiagonalBudget,
     Ellipsoid,
     FrobeniusBall,
     GelbrichBall,
@@ -24,6 +25,7 @@ from convexnovelty.uncertainty import (
     MeanSet,
     MomentHull,
     WishartBall,
+    adversary,
     evaluate_deviation,
     evaluate_loss,
     evaluate_support,
@@ -213,3 +215,77 @@ def test_columns_in_units_of_their_own(units):
         ]
 
     assert values(D) == pytest.approx(values(np.eye(3)), rel=1e-6)
+
+
+def _near(S, center, size):
+    return [cp.abs(S - center) <= size]
+
+
+#: Constraints in units of the data, homogeneous in a covariance, its centre and a size: what CVXPY compiles them to has other units.
+ATOMS = {
+    "geometric mean": lambda S, at, r: [cp.geo_mean(cp.diag(S)) >= 0.8 * r, cp.trace(S) <= 1.2 * np.trace(at)],
+    "divergence": lambda S, at, r: [cp.sum(cp.kl_div(cp.diag(S), np.diag(at))) <= 0.2 * r, *_near(S, at, r)],
+    "relative entropy": lambda S, at, r: [cp.sum(cp.rel_entr(cp.diag(S), np.diag(at))) <= 0.3 * r, *_near(S, at, r)],
+    "entropy": lambda S, at, r: [cp.sum(cp.entr(cp.diag(S) / np.trace(at))) >= 1.05, *_near(S, at, r)],
+    "largest entries": lambda S, at, r: [cp.sum_largest(cp.abs(cp.vec(S - at, order="C")), 4) <= r],
+    "norm of order 3": lambda S, at, r: [cp.pnorm(cp.diag(S - at), 3) <= r, *_near(S, at, r)],
+    "norm of order 3/2": lambda S, at, r: [cp.pnorm(cp.diag(S - at), 1.5) <= r, *_near(S, at, r)],
+    "cubes": lambda S, at, r: [cp.sum(cp.power(cp.abs(cp.diag(S - at)), 3)) <= r**3, *_near(S, at, r)],
+    "fourth powers": lambda S, at, r: [cp.sum(cp.power(cp.diag(S - at) / r, 4)) <= 1, *_near(S, at, r)],
+    "determinant": lambda S, at, r: [
+        cp.log_det(S) >= np.log(np.linalg.det(at)) - 0.3,
+        cp.trace(S) <= 1.1 * np.trace(at),
+    ],
+    "inverses": lambda S, at, r: [cp.sum(cp.inv_pos(cp.diag(S))) <= 3.3 / r, cp.trace(S) <= 1.1 * np.trace(at)],
+    "inverse matrix": lambda S, at, r: [cp.tr_inv(S) <= 4 / r, cp.trace(S) <= 1.1 * np.trace(at)],
+    "harmonic mean": lambda S, at, r: [cp.harmonic_mean(cp.diag(S)) >= 0.95 * r, cp.trace(S) <= 1.1 * np.trace(at)],
+    "Huber": lambda S, at, r: [cp.sum(cp.huber(cp.vec(S - at, order="C") / r, 0.3)) <= 1],
+}
+TAME = np.array([[1.0, 0.3, 0.1], [0.3, 1.2, 0.2], [0.1, 0.2, 0.9]])
+
+
+# Deviations of 30 and 33 lie on either side of 32, up to which the unit is one.
+@pytest.mark.parametrize("unit", [1e-8, 2e-4, 1e-3, 30.0, 1e3, 3e4, 1e8])
+@pytest.mark.parametrize("atom", ATOMS)
+def test_what_functions_are_compiled_to_has_the_unit_of_the_data(atom, unit):
+    """The worst variance of one's own set, by CVXPY alone in the unit in which all is of the size of one."""
+    a, S = np.array([1.0, -2.0, 0.5]), cp.Variable((3, 3), PSD=True)
+    largest = cp.Problem(cp.Maximize(a @ S @ a), ATOMS[atom](S, TAME, 1.0)).solve(solver="CLARABEL")
+
+    class Own(CovarianceSet):
+        def membership(self, S):
+            return ATOMS[atom](S, self.center, self.radius)
+
+    own = Own(unit**2).centred(cn.Moments(unit * np.array([4.0, 5.0, -6.0]), unit**2 * TAME))
+    assert evaluate_deviation(own, a) == pytest.approx(unit * np.sqrt(largest), rel=1e-6)
+    assert adversary(own, a).value == pytest.approx(unit * np.sqrt(largest), rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [1.5, 3.0])
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_cones_of_powers_in_every_unit(p, unit):
+    """Diagonal balls by their membership, against Hölder's inequality."""
+    a, q = np.array([1.0, -2.0, 0.5]), p / (p - 1)
+    ball = DiagonalBall(p, 0.3 * unit**2).centred(cn.Moments(np.ones(3), unit**2 * TAME))
+    right = unit * np.sqrt(a @ TAME @ a + 0.3 * np.sum((a * a) ** q) ** (1 / q))
+    assert evaluate_deviation(ball, a, "derived") == pytest.approx(right, rel=1e-6)
+    assert adversary(ball, a).value == pytest.approx(right, rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-8, 1e-3, 1.0, 1e3, 1e8, 1e12])
+def test_a_budget_of_variances_in_every_unit(unit):
+    """The largest steps by sorting, and a method in which the budget was lost in large units."""
+    a, widths = np.array([1.0, -2.0, 0.5]), np.array([0.2, 0.5, 1.0])
+    moments = cn.Moments(unit * np.array([4.0, 5.0, -6.0]), unit**2 * TAME)
+    steps = np.sort(0.3 * widths * a * a)[::-1]
+    right = unit * np.sqrt(a @ TAME @ a + steps[0] + 0.5 * steps[1])
+    in_the_radius, in_the_widths = (
+        DiagonalBudget(1.5, 0.3 * unit**2, widths),
+        DiagonalBudget(1.5, 0.3, unit**2 * widths),
+    )
+    for given in (in_the_radius, in_the_widths):
+        assert evaluate_deviation(given.centred(moments), a) == pytest.approx(right, rel=1e-8)
+    plain = cn.single_class_mpm(cn.Moments(moments.mean / unit, TAME), 0.7, DiagonalBudget(1.5, 0.3, widths)).solve()
+    assert cn.single_class_mpm(moments, 0.7, in_the_radius).solve().objective == pytest.approx(
+        plain.objective, rel=1e-7
+    )
