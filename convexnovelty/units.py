@@ -19,7 +19,7 @@ from convexnovelty.cones import triangle
 from convexnovelty.conic import ConicProgram
 from convexnovelty.validation import Array
 
-__all__ = ["evened", "in_units", "squares", "with_even_squares"]
+__all__ = ["evened", "in_units", "squares", "with_even_rows", "with_even_squares"]
 
 STEP = 1e4  # by whose powers the factors of a sum of squares are brought together
 ROUNDING = 1e-9  # share of the largest entry of a row below which another may be what is left of a difference
@@ -39,7 +39,7 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
     posed = _with_even_powers(posed)
     bounds = _sizes_by_bounds(posed, columns)
     posed = replace(posed, A=sp.csr_array(posed.A @ sp.diags_array(bounds)))
-    return _in_rows(with_even_squares(posed, np.ones(exact.size))), exact * bounds
+    return with_even_rows(with_even_squares(posed, np.ones(exact.size))), exact * bounds
 
 
 def _spread(program: ConicProgram, sizes: Array) -> Array:
@@ -137,7 +137,7 @@ def _sizes_by_bounds(program: ConicProgram, columns: NDArray[np.intp]) -> Array:
     return _powers(np.where(sizes > 0, sizes, 1.0))
 
 
-def _in_rows(program: ConicProgram) -> ConicProgram:
+def with_even_rows(program: ConicProgram) -> ConicProgram:
     """The program with rows of size one, by what they hold of variables, so that other numbers leave them alone."""
     sizes = np.asarray(abs(program.A).max(axis=1).todense()).ravel()
     for block in program.blocks:

@@ -31,6 +31,7 @@ from convexnovelty.uncertainty.derived import membership_of
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.product import Product
 from convexnovelty.uncertainty.tools import listed
+from convexnovelty.units import with_even_rows
 from convexnovelty.validation import Array
 
 __all__ = ["gauge", "resizable", "size_name"]
@@ -39,6 +40,7 @@ ENROLS_NOTHING = "the sizes of sets"
 
 BESIDE = 1e-8  # share of a step by which it may leave the plane that holds all steps of members
 LAST_DIGITS = 1e-12  # share of a centre that rounding, there and in a member, leaves of their difference
+ROUNDED = 16.0 * float(np.finfo(np.float64).eps)  # share of a number that is rounding of it
 STILL = 1e-9  # step, in widths of the set, below which such a difference is none
 
 
@@ -163,6 +165,8 @@ def _least(size: Any, constraints: list[Any]) -> float | None:
     """The least size that the constraints admit, infinity where they admit none; None if no solver can say."""
     program = ConicProgram.from_problem(cp.Problem(cp.Minimize(size), constraints))
     # In units of the displacement: a solver's tolerances are absolute, and it may be 1e-18 or 1e18.
+    # Equations say the same in rows of any size, and those of a covariance in small units would be below all tolerances.
+    program = with_even_rows(program)
     unit = float(np.abs(program.b).max(initial=0.0)) or 1.0
     scaled = replace(program, b=program.b / unit)
     found = minimum(scaled)
@@ -187,11 +191,30 @@ def _by_program(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> 
     size = cp.Variable(nonneg=True)
     try:
         posed = _with(uncertainty, name, size)
-        constraints = listed(posed.membership(*(cp.Constant(block) for block in blocks)))
+        shown = [cp.Constant(block) for block in _on_the_centre(uncertainty, blocks)]
+        constraints = [held for held in listed(posed.membership(*shown)) if not _holds_anyhow(held)]
         convex = all(constraint.is_dcp() for constraint in constraints)
     except Exception:  # what a membership makes of a size that is no number: CVXPY itself raises a bare Exception
         return None
     return _least(size, constraints) if convex else None
+
+
+def _on_the_centre(uncertainty: Any, blocks: list[Array]) -> list[Array]:
+    """The blocks with the entries of the centre where they differ from it in their last digits: equations would refuse them."""
+    center = _blocks(uncertainty.center)
+    near = [np.abs(block - at) <= ROUNDED * np.abs(at) for block, at in zip(blocks, center, strict=False)]
+    moved = [np.where(close, at, block) for close, at, block in zip(near, center, blocks, strict=False)]
+    return [*moved, *blocks[len(moved) :]]
+
+
+def _holds_anyhow(constraint: Any) -> bool:
+    """Whether a constraint on the member alone holds, up to what rounding leaves of the difference of its sides."""
+    if constraint.variables() or not isinstance(constraint, (cp.constraints.Equality, cp.constraints.Inequality)):
+        return False
+    left, right = (np.asarray(side.value, dtype=float) for side in constraint.args)
+    rounding = ROUNDED * np.maximum(np.abs(left), np.abs(right))
+    apart = np.abs(left - right) if isinstance(constraint, cp.constraints.Equality) else left - right
+    return bool((apart <= rounding).all())
 
 
 def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float) -> float:

@@ -38,8 +38,11 @@ class MeanEllipsoid(MeanSet):
         """The ellipsoid as a semidefinite constraint in mean and covariance."""
         if self.radius == 0:
             return [m == self.center]  # the semidefinite constraint would hold no interior point
-        d = cp.reshape(m - self.center, (m.size, 1), order="F") / self.unit
-        corner = np.array([[self.radius**2]])
+        # In a unit of its own, or the square of a small radius would be lost beside variances of one; in steps, so that a
+        # radius which changes a little changes the right-hand side alone.
+        size = 1024.0 ** round(np.log2(self.radius) / 10)
+        d = cp.reshape(m - self.center, (m.size, 1), order="F") / (size * self.unit)
+        corner = np.array([[(self.radius / size) ** 2]])
         return [cp.bmat([[S / self.unit**2, d], [d.T, corner]]) >> 0]
 
     @property

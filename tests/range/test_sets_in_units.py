@@ -24,6 +24,7 @@ from convexnovelty.uncertainty import (
     MeanMetricEllipsoid,
     MeanSet,
     MomentHull,
+    SubspaceBall,
     WishartBall,
     adversary,
     evaluate_deviation,
@@ -289,3 +290,30 @@ def test_a_budget_of_variances_in_every_unit(unit):
     assert cn.single_class_mpm(moments, 0.7, in_the_radius).solve().objective == pytest.approx(
         plain.objective, rel=1e-7
     )
+
+
+@pytest.mark.parametrize("unit", [1e-9, 3e-8, 1e-4, 1e4, 1e8])
+def test_a_gauge_by_a_convex_program_in_every_unit(unit):
+    """Steps that the nominal factor carries, measured by NumPy in its coordinates."""
+    other = 1.1 * TAME + 0.05
+    inverse = np.linalg.inv(np.linalg.cholesky(TAME))
+    size = np.linalg.norm(inverse @ (other - TAME) @ inverse.T)
+    ball = SubspaceBall("nominal", 0.3).centred(cn.Moments(unit * np.ones(3), unit**2 * TAME))
+    assert gauge(ball, unit**2 * other) == pytest.approx(size, rel=1e-6)
+    assert gauge(ball, worst_member(ball, np.array([1.0, -2.0, 0.5]))) == pytest.approx(0.3, rel=1e-6)
+
+
+class HeldTrace(CovarianceSet):
+    """A ball of covariances with one total variance, which its members have to the last digits."""
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.radius, cp.trace(S) == np.trace(self.center)]
+
+
+@pytest.mark.parametrize("kind", [HeldTrace(0.2), DiagonalBall(2, 0.2), DiagonalBall(3, 0.2), DiagonalBudget(1.5, 0.2)])
+def test_a_member_that_equations_hold_to_its_last_digits_has_a_size(kind):
+    moments = cn.Moments(np.array([4.0, 5.0, -6.0]), TAME)
+    found = adversary(kind.centred(moments), np.array([1.0, -2.0, 0.5])).member
+    assert gauge(kind.centred(moments), found) == pytest.approx(0.2, rel=1e-6)
+    off = found + 1e-6 * np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    assert gauge(kind.centred(moments), off) == np.inf
