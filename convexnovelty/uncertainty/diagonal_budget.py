@@ -80,8 +80,8 @@ class DiagonalBudget(CovarianceSet):
         """The least level whose square pays for the largest variances."""
         level, q, r = cp.Variable(), cp.Variable(nonneg=True), cp.Variable(self.dimension)
         # Each step holds its own width, so that coordinates of very different units are of one size, and counts in the unit
-        # in which that is the level's.
-        unit = self._unit_of_widths
+        # in which that is the level's, whether the nominal variances or the steps decide it.
+        unit = 1.0 / max(1.0 / self._unit_of_widths, self.radius)
         roots = np.sqrt(self._widths / unit)
         steps = cp.hstack([cp.quad_over_lin(root * a[i], level) for i, root in enumerate(roots)])
         largest = cp.sum(cp.pos(self.tuned("radius", lambda radius: radius * unit) * r - q))

@@ -105,8 +105,8 @@ class EntrywiseInterval(CovarianceSet):
         p = self.dimension
         whole = cp.Variable((p + 1, p + 1), PSD=True)
         M, level = whole[:p, :p], whole[p, p]
-        # In units of the nominal deviations, so that the matrices are of size one whatever the columns' units.
-        units = self._units
+        # In units of the largest deviations, so that the matrices are of size one whatever the columns' units and the radius.
+        units = np.sqrt(self._units**2 + self.radius * np.diag(self._widths))
         widths, correlation = self._widths / np.outer(units, units), self.center / np.outer(units, units)
         spread = cp.sum(cp.multiply(widths, cp.abs(M)))
         paid = cp.sum(cp.multiply(correlation, M)) + self.tuned("radius") * spread

@@ -17,6 +17,7 @@ from convexnovelty.uncertainty import (
     DiagonalBall,
     DiagonalBudget,
     Ellipsoid,
+    EntrywiseInterval,
     FrobeniusBall,
     GelbrichBall,
     LoewnerInterval,
@@ -317,3 +318,15 @@ def test_a_member_that_equations_hold_to_its_last_digits_has_a_size(kind):
     assert gauge(kind.centred(moments), found) == pytest.approx(0.2, rel=1e-6)
     off = found + 1e-6 * np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     assert gauge(kind.centred(moments), off) == np.inf
+
+
+@pytest.mark.parametrize("radius", [1e-10, 1e-4, 1.0, 1e2, 1e4, 1e6, 1e8])
+def test_steps_that_are_far_larger_than_the_nominal_variances(radius):
+    """Counterparts that are programs, against the formulas of their worst members, at one direction."""
+    a, moments = np.array([1.0, -2.0, 0.5]), cn.Moments(np.array([4.0, 5.0, -6.0]), TAME)
+    one = DiagonalBudget(1.0, radius, np.ones(3)).centred(moments)
+    assert evaluate_deviation(one, a) == pytest.approx(np.sqrt(a @ TAME @ a + radius * 4), rel=1e-8)
+    entries = EntrywiseInterval(radius, np.ones((3, 3))).centred(moments)
+    assert evaluate_deviation(entries, a) == pytest.approx(
+        np.sqrt(a @ TAME @ a + radius * np.abs(a).sum() ** 2), rel=1e-8
+    )
