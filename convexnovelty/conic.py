@@ -56,14 +56,15 @@ class Residuals:
 
         Constraint violations, and complementarity of the multipliers of inequalities; no stationarity.
         """
-        violation, products = 0.0, 0.0
+        violations, products = [0.0], 0.0
         value = problem.value if isinstance(problem.value, float) else float(np.asarray(problem.value))
         for constraint in problem.constraints:
-            violation = max(violation, float(np.max(np.abs(constraint.violation()), initial=0.0)))
+            violations.append(float(np.max(np.abs(constraint.violation()), initial=0.0)))
             dual = getattr(constraint, "dual_value", None)
             if isinstance(constraint, cp.constraints.Inequality) and dual is not None:
                 slack = np.asarray(constraint.expr.value, dtype=float)
                 products += abs(float(np.sum(slack * np.asarray(dual, dtype=float))))
+        violation = float(np.max(violations))  # NaN if any of them is
         scale = 1.0 + abs(value)
         absolute = {"cone": violation, "complementarity": products}
         return cls(0.0, violation / scale, 0.0, 0.0, 0.0, products / scale, absolute)

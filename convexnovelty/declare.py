@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar, cast
@@ -52,6 +53,7 @@ class Claim:
         validation.choice(self.relation, "relation", ("=", "<=", ">="))
         if self.scale is not None:
             validation.positive(self.scale, "scale")
+        validation.nonnegative(self.tolerance, "tolerance")
 
     @property
     def gap(self) -> float:
@@ -62,8 +64,8 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether the relation holds to the tolerance; NaN never does."""
-        return self.gap <= self.tolerance
+        """Whether the relation holds to the tolerance; what is not finite never does."""
+        return math.isfinite(self.gap) and self.gap <= self.tolerance
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,10 @@ class Step:
     known: Callable[..., float] | None = field(default=None, repr=False)
     doubt: Callable[..., float] | None = field(default=None, repr=False)
     values: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("tolerance", "decision_tolerance"):
+            validation.nonnegative(getattr(self, name), name)
 
 
 @dataclass(frozen=True)

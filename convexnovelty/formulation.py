@@ -8,6 +8,7 @@ solver's tolerances are absolute and features of size :math:`10^{-6}` would drow
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import warnings
@@ -617,7 +618,8 @@ class Formulation:
     def evaluate(self, values: Values) -> tuple[float, float] | None:
         """The objective at given values of the letters, and the worst constraint violation in the solver's units.
 
-        None where the letters do not fix every variable.
+        None where the letters do not fix every variable. Values that are not finite are feasible nowhere: the violation is
+        infinite there, and where a constraint leaves the range of float64.
         """
         with self._turn:
             return self._evaluate(values)
@@ -628,19 +630,20 @@ class Formulation:
             raise InputError(
                 f"values: {shown(values)} was found; give values by the letters {', '.join(sorted(self._quantities))}"
             )
+        if not all(np.isfinite(np.asarray(value, dtype=float)).all() for value in values.values()):
+            return math.nan, math.inf
         fixed = {q.variable.id for name, q in self._quantities.items() if name in values}
         if any(v.id not in fixed for v in self.problem.variables()):
             return None
-        for name, value in values.items():
-            self._quantities[name].assign(value)
-        objective = float(cast(Any, self.problem.objective.value))
-        violation = max(
-            (float(np.max(np.abs(c.violation()), initial=0.0)) for c in self.problem.constraints), default=0.0
-        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            for name, value in values.items():
+                self._quantities[name].assign(value)
+            objective = float(cast(Any, self.problem.objective.value))
+            violations = [_violation(constraint) for constraint in self.problem.constraints]
         bounds = [
             float(np.max(-np.minimum(v.value, 0.0), initial=0.0)) for v in self.problem.variables() if v.is_nonneg()
         ]
-        return objective * self.objective_unit, max([violation, *bounds])
+        return objective * self.objective_unit, max([0.0, *violations, *bounds])
 
     # -- sending it elsewhere --------------------------------------------------------------------------------------
 
@@ -651,6 +654,14 @@ class Formulation:
                 f"{self.name}: a formulation with the user's own constraints or terms has no recipe to travel by; send its parts"
             )
         return _remade, (self.recipe.factory, dict(self.recipe.arguments))
+
+
+def _violation(constraint: Any) -> float:
+    """The largest violation of a constraint at its present point; infinite where a term of it is not finite."""
+    if not all(np.isfinite(term.value).all() for term in constraint.args):
+        return math.inf
+    found = float(np.max(np.abs(constraint.violation()), initial=0.0))
+    return found if math.isfinite(found) else math.inf
 
 
 def _short(value: Any) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty import derivation, solvers
+from convexnovelty.checking.gaps import finite_or_infinite, largest
 from convexnovelty.checking.report import Report, Row
 from convexnovelty.declare import Claim, Instance, Method, Node, Step, call
 from convexnovelty.errors import ConvexNoveltyError, InfeasibleError, InputError
@@ -247,11 +248,9 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         mapped, violation = _mapped_gap(step, instance, source.solution, target, least)
     except ConvexNoveltyError as error:
         return Row(**base, verdict="fail", reason=f"{type(error).__name__}: {error}")
-    residual = max(
-        (s.residuals.worst for s in (source.solution, target.solution) if s.residuals is not None), default=math.nan
-    )
+    residual = _residual(source.solution, target.solution)
     broken = [
-        f"{what} {gap:.1e} exceeds {limit:.0e}"
+        f"{what} {gap:.1e} exceeds {limit:.0e}" + (", since a number is not finite" if math.isinf(gap) else "")
         for what, gap, limit in (
             ("objective gap", objective, tolerance),
             ("decision gap", difference, decision),
@@ -261,8 +260,6 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         )
         if not math.isnan(gap) and not gap <= limit
     ]
-    if math.isnan(objective):
-        broken.append("an objective is not a number")
     return Row(
         **base,
         verdict="fail" if broken else "pass",
@@ -307,7 +304,14 @@ def _missed(answer: _Answer) -> float:
     return abs(answer.formulation.objective_unit) * float(answer.solution.residuals.absolute.get("gap", 0.0))
 
 
+def _residual(*solutions: Solution) -> float:
+    """The worst residual of some solutions; NaN where none of them has multipliers."""
+    return largest((s.residuals.worst for s in solutions if s.residuals is not None), default=math.nan)
+
+
 def _objective_gap(expected: float, found: float, relation: str, least: float, doubt: float = 0.0) -> float:
+    if not all(map(math.isfinite, (expected, found, doubt))):
+        return math.inf
     scale = max(abs(expected), abs(found), least)
     difference = math.copysign(max(abs(expected - found) - doubt, 0.0), expected - found) / scale
     return {"=": abs(difference), "<=": max(0.0, difference), ">=": max(0.0, -difference)}[relation]
@@ -335,6 +339,8 @@ def _decision_gap(
     probe = probe_points(instance)
     if probe is None:
         return math.nan, "no probe points"
+    if not math.isfinite(factor):
+        return math.inf, ""
     ours, theirs = (factor * source.region.decision_values(probe), target.region.decision_values(probe))
     sizes = np.array([np.abs(ours).max(), np.abs(theirs).max()])
     terms = np.array([abs(factor) * _terms(source.region, probe), _terms(target.region, probe)])
@@ -346,7 +352,9 @@ def _decision_gap(
     noise = abs(factor) * source.region.rounding(probe) + target.region.rounding(probe)
     if step.known is not None:
         noise = noise + call(step.known, instance.arguments, apart)
-    return float(np.maximum(np.abs(ours - theirs) - noise, 0.0).max()) / scale, ""
+    if not np.isfinite(noise).all():
+        return math.inf, ""
+    return finite_or_infinite(float(np.maximum(np.abs(ours - theirs) - noise, 0.0).max()) / scale), ""
 
 
 def _terms(region: Region, probe: Any) -> float:
@@ -413,7 +421,7 @@ def _dual_row(owner: Method, instance: Instance, answer: _Answer, standard: Stan
     both = _within_its_gap(solution, formulation) and _within_its_gap(dual, formulation)
     least = (1.0 if both else SMALLEST_SCALE) * abs(formulation.objective_unit)
     gap = _objective_gap(dual.objective, solution.objective, "=", least)
-    residual = max((s.residuals.worst for s in (dual, solution) if s.residuals is not None), default=math.nan)
+    residual = _residual(dual, solution)
     broken = [f"objective gap {gap:.1e} exceeds {tolerance:.0e}"] if not gap <= tolerance else []
     if residual > standard.residual:
         broken.append(f"KKT residual {residual:.1e} exceeds {standard.residual:.0e}")
@@ -430,7 +438,7 @@ def _dual_row(owner: Method, instance: Instance, answer: _Answer, standard: Stan
 def claim_row(method: str, instance: str, subject: str, theorem: str, claim: Claim, accuracy: float = 0.0) -> Row:
     """A claim as a row of the report."""
     limit = max(claim.tolerance, accuracy if claim.tolerance >= 1e-9 and claim.relation == "=" else 0.0)
-    holds = claim.gap <= limit
+    holds = math.isfinite(claim.gap) and claim.gap <= limit
     return Row(
         method=method,
         instance=instance,
@@ -441,7 +449,7 @@ def claim_row(method: str, instance: str, subject: str, theorem: str, claim: Cla
         relation=claim.relation,
         reference=claim.kind,
         verdict="pass" if holds else "fail",
-        objective_gap=max(0.0, claim.gap),
+        objective_gap=max(0.0, finite_or_infinite(claim.gap)),
         tolerance=limit,
         theorem=True,
         reason="" if holds else f"computed {claim.computed:.10g} {claim.relation} {claim.reference:.10g} does not hold",

@@ -19,6 +19,7 @@ import numpy as np
 
 from convexnovelty import uncertainty as sets
 from convexnovelty.checking import set_laws
+from convexnovelty.checking.gaps import largest, shortfall
 from convexnovelty.checking.report import Row
 from convexnovelty.checking.set_values import (
     KAPPA,
@@ -125,18 +126,18 @@ def check_set(
         reason = f"{type(error).__name__}: {error}"
         return [law_row(recipe, "membership", "counterpart", "the set can be used", math.nan, tolerance, 0.0, reason)]
     seconds = (time.perf_counter() - began) / 3
-    gap = max(abs(f["derived"] - f["adversary"]) / f["scale"] for f in found)
+    gap = largest(abs(f["derived"] - f["adversary"]) / f["scale"] for f in found)
     claim = "no member does worse than the derived counterpart, and one does as badly"
     rows = [law_row(recipe, "adversary", "derived counterpart", claim, gap, tolerance, seconds)]
     rows += set_laws.exactness(recipe)
-    closed = [f for f in found if not math.isnan(f["closed"])]
+    closed = [f for f in found if "closed" in f]
     conservative = recipe.exactness == "conservative"
     if closed:
-        gap = max(_excess(f["closed"] - f["derived"], conservative) / f["scale"] for f in closed)
+        gap = largest(shortfall(f["closed"] - f["derived"], conservative) / f["scale"] for f in closed)
         claim = "the closed form is never below" if conservative else "the closed form is exact"
         rows.append(law_row(recipe, "closed form", "derived counterpart", claim, gap, tolerance, seconds))
     if isinstance(centred, MomentSet):
-        gap = max(_deviation_gap(centred, a) for a in tried)
+        gap = largest(_deviation_gap(centred, a) for a in tried)
         claim = "the counterpart of the deviation alone is exact"
         rows.append(law_row(recipe, "worst deviation", "adversary", claim, gap, tolerance))
     rows.append(_as_written_row(recipe, centred, tried[0], found[0], tolerance))
@@ -147,15 +148,10 @@ def check_set(
     return rows
 
 
-def _excess(difference: float, conservative: bool) -> float:
-    """What is wrong with a value that is larger by ``difference`` than the exact one."""
-    return max(0.0, -difference) if conservative else abs(difference)
-
-
 def _deviation_gap(centred: MomentSet, a: Array) -> float:
     """The class's worst standard deviation (closed form if it has one) against the adversary's."""
     stated, reached = sets.evaluate_deviation(centred, a), Adversary(centred).deviation(a).value
-    return _excess(stated - reached, centred.exactness == "conservative") / max(abs(stated), abs(reached), 1e-12)
+    return shortfall(stated - reached, centred.exactness == "conservative") / max(abs(stated), abs(reached), 1e-12)
 
 
 def _at(centred: UncertaintySet, a: Array) -> dict[str, float]:
@@ -165,11 +161,11 @@ def _at(centred: UncertaintySet, a: Array) -> dict[str, float]:
     # A worst case of zero has no digits of its own: the size of the members gives the unit.
     size = _size(centred, worst.member)
     scale = max(abs(derived), abs(worst.value), 1e-3 * float(np.linalg.norm(a)) * size, 1e-300)
+    values = {"derived": derived, "adversary": worst.value, "scale": scale}
     try:
-        closed = evaluate(a, "closed")
+        return {**values, "closed": evaluate(a, "closed")}
     except ConvexNoveltyError:
-        closed = math.nan
-    return {"derived": derived, "adversary": worst.value, "closed": closed, "scale": scale}
+        return values
 
 
 def _size(centred: UncertaintySet, member: Any) -> float:
@@ -200,11 +196,11 @@ def _worst_member_rows(
 
     def apart() -> float:
         members.extend(sets.worst_member(centred, a, KAPPA) for a in tried)
-        return max(distance(centred, member) for member in members)
+        return largest(distance(centred, member) for member in members)
 
     def missed() -> float:
         values = [value(centred, member, a) for member, a in zip(members, tried, strict=True)]
-        return max(abs(v - f["adversary"]) / f["scale"] for v, f in zip(values, found, strict=True))
+        return largest(abs(v - f["adversary"]) / f["scale"] for v, f in zip(values, found, strict=True))
 
     return [
         set_laws.tried_row(recipe, "worst member", "membership", "the worst member is a member", apart, MEMBER),
@@ -227,15 +223,14 @@ def _sample_rows(
         return []
 
     def outside() -> float:
-        return max(distance(centred, centred.sample(rng)) for _ in range(3))  # type: ignore[attr-defined]
+        return largest(distance(centred, centred.sample(rng)) for _ in range(3))  # type: ignore[attr-defined]
 
     def excess() -> float:
-        worst = 0.0
-        for _ in range(20):
-            member = centred.sample(rng)  # type: ignore[attr-defined]
-            for a, f in zip(tried, found, strict=True):
-                worst = max(worst, (value(centred, member, a) - f["derived"]) / f["scale"])
-        return worst
+        members = [centred.sample(rng) for _ in range(20)]  # type: ignore[attr-defined]
+        pairs = zip(tried, found, strict=True)
+        return max(
+            0.0, *(largest((value(centred, m, a) - f["derived"]) / f["scale"] for m in members) for a, f in pairs)
+        )
 
     return [
         set_laws.tried_row(recipe, "samples", "membership", "samples are members", outside, MEMBER),

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty import uncertainty as sets
+from convexnovelty.checking.gaps import largest, shortfall
 from convexnovelty.checking.report import Row
 from convexnovelty.checking.set_values import KAPPA, around, distance, evaluator, law_row, unit_of
 from convexnovelty.errors import ConvexNoveltyError, InputError
@@ -129,6 +130,8 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
                 continue
             held = around(recipe.replaced(**{recipe.grows_by: bound}), moments)
             apart = distance(held, member if len(member) > 1 else member[0])
+            if not math.isfinite(apart):
+                raise InputError(f"the distance of a member from the set of size {bound:.6g} is not finite")
             if inside:
                 gaps.append(apart)
             elif apart <= HELD:
@@ -137,7 +140,7 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
                 raise InputError(
                     f"the gauge of a member is {told:.6g}, and the set of size {bound:.6g} does not hold it"
                 )
-    return max(gaps)
+    return largest(gaps)
 
 
 def _parts(member: Any) -> tuple[Array, ...]:
@@ -156,6 +159,8 @@ def _gauge_at_zero(recipe: Any, alone: Any, blocks: tuple[Array, ...], moments: 
     told, far = (float(alone.gauge(*member, *beside)) for member in (blocks, moved))
     if not told >= 0:
         raise InputError(f"a member of the set of size 0 has the gauge {told:.6g}")
+    if math.isnan(far):
+        raise InputError("the gauge of a point beside the set of size 0 is not a number")
     return told / far if 0 < far < math.inf else told
 
 
@@ -200,7 +205,7 @@ def _ellipsoidal_gap(recipe: UncertaintySet, moments: Moments, tried: list[Array
         gaps.append(_relative(told[0], evaluator(centred)(a, route), centred, a))
         if isinstance(centred, MomentSet):
             gaps.append(_relative(told[1], sets.evaluate_deviation(centred, a), centred, a))
-    return max(gaps)
+    return largest(gaps)
 
 
 def _relative(one: float, other: float, centred: UncertaintySet, a: Array) -> float:
@@ -224,14 +229,13 @@ def _rows_at_other_numbers(recipe: UncertaintySet, moments: Moments, a: Array, t
         return []
 
     def gap() -> float:
-        worst = 0.0
+        gaps = []
         for other, values in zip(others, told, strict=True):
             derived = evaluator(other)(a, "derived")
             for stated in values:
-                difference = stated - derived
-                wrong = max(0.0, -difference) if recipe.exactness == "conservative" else abs(difference)
-                worst = max(worst, wrong / max(abs(stated), abs(derived), unit_of(other, a), 1e-300))
-        return worst
+                wrong = shortfall(stated - derived, recipe.exactness == "conservative")
+                gaps.append(wrong / max(abs(stated), abs(derived), unit_of(other, a), 1e-300))
+        return largest(gaps)
 
     claim = f"the closed forms hold at other values of {name}"
     return [tried_row(recipe, "closed form", "derived counterpart", claim, gap, tolerance)]
@@ -272,8 +276,8 @@ def _left_at_zero(zero: UncertaintySet, moments: Moments, a: Array) -> float:
     evaluate = evaluator(zero)
     derived = _relative(evaluate(a, "derived"), centre, zero, a)
     best = evaluate(a, "best")
-    bound = zero.exactness == "conservative" and best >= centre
-    return derived if bound else max(derived, _relative(best, centre, zero, a))
+    bound = zero.exactness == "conservative" and centre <= best < math.inf
+    return derived if bound else largest((derived, _relative(best, centre, zero, a)))
 
 
 def _turned_gap(recipe: UncertaintySet, moments: Moments, a: Array) -> float:

@@ -115,6 +115,8 @@ def distance(centred: UncertaintySet, member: Any) -> float:
         flat = np.concatenate([member[0], sets.svec(np.asarray(member[1]))])
     else:
         flat = sets.svec(np.asarray(member)) if centred.family == "covariance" else np.asarray(member)
+    if not np.isfinite(flat).all():
+        return math.inf
     found = sets.membership_of(centred).distance(flat)
     return math.inf if math.isnan(found) else found
 

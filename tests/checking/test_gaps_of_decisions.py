@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 import convexnovelty as cn
+from convexnovelty import derivation, solvers
+from convexnovelty._lazy import cp
 from convexnovelty.checking import checker
 from convexnovelty.declare import Instance, Step
+from convexnovelty.formulation import Formulation
 from convexnovelty.methods import negative_data
 from convexnovelty.regions import Ball, HalfSpace, Interval, ScoreThreshold
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 
 PROBE = np.array([[1.0], [2.0], [-4.0]])
-SOLVED = cn.one_class_svm(cn.LinearFeatures(np.arange(1.0, 5.0)[:, None]), 0.5).solve()
+SOLVED_ON = cn.LinearFeatures(np.arange(1.0, 5.0)[:, None])
+SOLVED = cn.one_class_svm(SOLVED_ON, 0.5).solve()
 INSTANCE = Instance("i", {}, method="m", probe=PROBE)
 
 
@@ -168,3 +172,79 @@ def test_programs_with_every_point_on_the_boundary_are_sound(shift):
         report = cn.check(made)
         assert report.passed, report.table()
         assert sum(row.verdict == "pass" for row in report.rows) >= 5
+
+
+@pytest.mark.parametrize("factor", [np.nan, np.inf, -np.inf])
+def test_a_factor_that_is_not_finite_leaves_an_infinite_gap(factor):
+    assert checker._decision_gap(step(factor), INSTANCE, end(1.0), end(1.0)) == (np.inf, "")
+
+
+@pytest.mark.parametrize("known", [np.nan, np.inf, np.array([0.0, np.nan, 0.0])])
+def test_what_theory_knows_of_values_excuses_none_where_it_is_not_finite(known):
+    """The values are the same: it is the allowance that says nothing."""
+    told = dataclasses.replace(step(1.0), known=lambda apart: known)
+    assert checker._decision_gap(told, INSTANCE, end(1.0), end(1.0)) == (np.inf, "")
+
+
+ONE_CLASS = derivation.method("one_class_svm")
+MAPPED = next(s for s in ONE_CLASS.steps if (s.source_node, s.target_node) == ("smo", "dual"))
+
+
+def row_of(**changed):
+    instance = Instance("four points", {"features": SOLVED_ON, "outlier_fraction": 0.5}, method="one_class_svm")
+    changed_step = dataclasses.replace(MAPPED, **changed)
+    return checker.check_instance(ONE_CLASS, instance, checker.standard_of(solvers.profile(None)), [changed_step])[0]
+
+
+def spoiled(change):
+    """The step's own map, changed in its numbers."""
+    return {"values": lambda solution: {"alpha": change(np.array(solution.values["alpha"]))}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (spoiled(lambda alpha: alpha * np.nan), "violation by the mapped solution inf"),
+        (spoiled(lambda alpha: np.r_[alpha[:-1], np.nan]), "violation by the mapped solution inf"),
+        (spoiled(lambda alpha: np.r_[np.inf, alpha[1:]]), "violation by the mapped solution inf"),
+        (spoiled(lambda alpha: alpha * 1e200), "objective of the mapped solution is off by inf"),
+        (spoiled(lambda alpha: alpha * 1.01), "violation by the mapped solution 1.0e-02"),
+        ({"decision": lambda: np.nan}, "decision gap inf exceeds 1e-05, since a number is not finite"),
+        ({"decision": np.inf}, "decision gap inf"),
+        ({"objective": lambda value: np.nan}, "objective gap inf"),
+        ({"objective": lambda value: -np.inf, "relation": "<="}, "objective gap inf"),
+        ({"doubt": lambda solution: np.inf}, "objective gap inf"),
+        ({"doubt": lambda solution: np.nan}, "objective gap inf"),
+    ],
+)
+def test_a_step_fails_where_a_number_of_it_is_not_finite(changed, told):
+    """NaN and infinity are feasible nowhere and equal to nothing; without the change the step holds."""
+    assert row_of().verdict == "pass"
+    row = row_of(**changed)
+    assert row.verdict == "fail" and told in row.reason, row.reason
+
+
+def test_a_mapped_solution_that_is_not_finite_is_feasible_nowhere():
+    """Also in a semidefinite cone, whose eigenvalues are not to be had there."""
+    X = cp.Variable((2, 2), PSD=True)
+    y = cp.Variable(2)
+    made = Formulation(
+        cp.Problem(cp.Minimize(cp.trace(X) + cp.sum(y)), [X >> np.eye(2), cp.norm(y) <= 1]), {"X": X, "y": y}
+    )
+    assert made.evaluate({"X": 2 * np.eye(2), "y": np.zeros(2)}) == (4.0, 0.0)
+    for X_value, y_value in ((np.full((2, 2), np.nan), np.zeros(2)), (np.eye(2), np.array([0.0, np.inf]))):
+        assert made.evaluate({"X": X_value, "y": y_value})[1] == np.inf
+    assert made.evaluate({"X": np.nan * np.eye(2)})[1] == np.inf, "whether or not the letters fix every variable"
+
+
+def test_residuals_that_are_no_numbers_fail_in_either_place():
+    bad = dataclasses.replace(SOLVED, residuals=dataclasses.replace(SOLVED.residuals, dual=np.nan))
+    assert checker._residual(SOLVED, bad) == checker._residual(bad, SOLVED) == np.inf
+    assert np.isnan(checker._residual(dataclasses.replace(SOLVED, residuals=None)))
+
+
+@pytest.mark.parametrize("name", ["tolerance", "decision_tolerance"])
+def test_a_step_is_held_to_a_number(name):
+    for value in (np.nan, np.inf, -1.0):
+        with pytest.raises(cn.errors.InputError, match=name):
+            dataclasses.replace(step(1.0), **{name: value})

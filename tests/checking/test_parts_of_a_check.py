@@ -15,7 +15,18 @@ import scipy.sparse as sp
 
 import convexnovelty as cn
 from convexnovelty import derivation, solvers, uncertainty
-from convexnovelty.checking import catalogue, cell, checker, contract, cross_check, explain, instances, set_values
+from convexnovelty.checking import (
+    catalogue,
+    cell,
+    checker,
+    contract,
+    cross_check,
+    explain,
+    gaps,
+    instances,
+    set_laws,
+    set_values,
+)
 from convexnovelty.checking.checker import Standard, claim_row, probe_points, standard_of
 from convexnovelty.checking.cross_check import Cell, CrossReport, Exemption, Limits
 from convexnovelty.checking.enclosure import Enclosure
@@ -464,6 +475,78 @@ def test_a_sample_that_exceeds_the_value_is_seen_in_units_of_the_value():
         assert seen.objective_gap == pytest.approx(gap) and seen.verdict == ("fail" if gap else "pass")
     object.__setattr__(centred, "sample", lambda rng: None)
     assert not contract._sample_rows(recipe, centred, tried, found, 1e-6, 5)
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_a_contract_fails_where_one_value_of_several_is_not_a_number(at, monkeypatch):
+    """Whichever direction it is in: the largest of some gaps passes over NaN where that is not the first."""
+    tried = contract.directions(3)
+    for what, pair in (
+        ("closed", ("closed form", "derived counterpart")),
+        ("derived", ("adversary", "derived counterpart")),
+    ):
+        true, seen = contract._at, []
+
+        def spoiled(centred, a, what=what, true=true, seen=seen):
+            seen.append(a)
+            found = true(centred, a)
+            return {**found, what: math.nan} if len(seen) == at + 1 else found
+
+        monkeypatch.setattr(contract, "_at", spoiled)
+        rows = contract.check_set(FrobeniusBall(0.3))
+        monkeypatch.setattr(contract, "_at", true)
+        assert len(seen) == len(tried)
+        assert next(r for r in rows if (r.source, r.target) == pair).verdict == "fail"
+    recipe = FrobeniusBall(0.3)
+    centred = recipe.centred(contract.nominal(3))
+    found = [contract._at(centred, a) for a in tried]
+    drawn = iter([centred.center] * (3 + at) + [np.full((3, 3), math.nan)] + [centred.center] * 30)
+    object.__setattr__(centred, "sample", lambda rng: next(drawn))
+    rows = contract._sample_rows(recipe, centred, tried, found, 1e-6, 5)
+    assert "fail" in {r.verdict for r in rows}
+
+
+def test_laws_of_a_set_fail_where_a_value_is_not_a_number(monkeypatch):
+    """The closed form at another size, the ellipsoidal form along one direction, and the value at radius zero."""
+    moments, tried, recipe = contract.nominal(3), contract.directions(3), FrobeniusBall(0.3)
+    monkeypatch.setattr(set_laws, "_told", lambda centred, a: [math.nan])
+    for kind in ("exact", "conservative"):
+        monkeypatch.setattr(FrobeniusBall, "exactness", kind)
+        assert [r.verdict for r in set_laws._rows_at_other_numbers(recipe, moments, tried[0], 1e-6)] == ["fail"]
+    monkeypatch.setattr(set_laws, "_ellipsoidal", lambda centred, a: (math.nan if a is tried[1] else 1.0, 1.0))
+    monkeypatch.setattr(set_laws, "evaluator", lambda centred: lambda a, route: 1.0)
+    assert set_laws._ellipsoidal_gap(recipe, moments, tried) == math.inf
+    spread = math.sqrt(tried[0] @ moments.covariance @ tried[0])
+    for best in (math.nan, math.inf):
+        monkeypatch.setattr(
+            set_laws, "evaluator", lambda centred, best=best: lambda a, route: spread if route == "derived" else best
+        )
+        assert (
+            set_laws._left_at_zero(set_values.around(recipe.replaced(radius=0.0), moments), moments, tried[0])
+            == math.inf
+        )
+
+
+def test_gaps_are_infinite_where_a_number_is_not_finite():
+    for bad in (math.nan, math.inf, -math.inf):
+        assert gaps.largest([0.0, bad, 1.0]) == gaps.largest([bad]) == gaps.finite_or_infinite(bad) == math.inf
+        assert gaps.shortfall(bad, True) == gaps.shortfall(bad, False) == math.inf
+    assert (
+        gaps.largest([-1.0, 0.5]) == 0.5 and gaps.largest([]) == 0.0 and math.isnan(gaps.largest([], default=math.nan))
+    )
+    assert [gaps.shortfall(d, c) for d in (-2.0, 2.0) for c in (True, False)] == [2.0, 2.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("relation", ["=", "<=", ">="])
+def test_claims_of_what_is_not_finite_never_hold(relation):
+    """An empty maximum is -inf, which lies below every bound."""
+    for computed, reference in ((math.nan, 1.0), (math.inf, 1.0), (-math.inf, 1.0), (1.0, math.inf), (1.0, math.nan)):
+        claim = Claim("c", computed, reference, relation, scale=1.0)
+        row = claim_row("m", "i", "s", "t", claim)
+        assert not claim.holds and row.verdict == "fail" and row.objective_gap == math.inf
+    for tolerance in (math.nan, math.inf, -1e-6):
+        with pytest.raises(InputError, match="tolerance"):
+            Claim("c", 1.0, 1.0, relation, tolerance)
 
 
 def test_contract_rows_are_of_every_example(monkeypatch):
