@@ -248,6 +248,7 @@ def point_reading(
     shares: Array,
     *,
     unit: float | None,
+    squared: float | None = None,
     shift: float = 0.0,
     outside: str = "lie outside",
     most: bool = False,
@@ -255,13 +256,14 @@ def point_reading(
     r"""The half-space :math:`\langle w, z\rangle \ge \rho + \text{shift}` of any w and rho, and how many points it leaves out.
 
     It asks for no optimality: rho is taken as it is, and points are counted. Arguments are those of
-    :func:`margin_reading`; ``offset`` is rho, ``unit`` None takes every w as it is, and ``most`` says that scores are
-    known from below only.
+    :func:`margin_reading`; ``offset`` is rho, ``unit`` None takes every w as it is, ``squared`` is the squared length of w in
+    the metric of the unit where that is not the plain one, and ``most`` says that scores are known from below only.
     """
     from convexnovelty.formulation import Reading
 
     scale = spread(scores[shares > 0])
-    if unit is not None and nothing_separated(float(normal @ normal), unit, 1.0) is not None:
+    squared = float(normal @ normal) if squared is None else squared
+    if unit is not None and nothing_separated(squared, unit, 1.0) is not None:
         # What a solver left of w is rounding: all points lie on one side, that of minus rho.
         scores, normal, scale, shift = np.zeros_like(scores), np.zeros_like(normal), unit**2, 0.0
     region = HalfSpace(normal, offset + shift, scale=scale)

@@ -111,6 +111,9 @@ def _reading(features: FeatureMap, labels: Any, alpha: Array, nu: float, compari
     classes, groups = _groups(labels, features.n)
     training = np.asarray(features.training)
     normals = np.array([training[rows].T @ alpha[rows] for rows in groups])
+    nothing = [nothing_separated(float(normal @ normal), features.middle, nu) for normal in normals]
+    # What a solver left of w is rounding, and would cut through the class at random.
+    normals[[said is not None for said in nothing]] = 0.0
     own = [training[rows] @ normal for rows, normal in zip(groups, normals, strict=True)]
     offsets = np.array([quantile_interval(scores, nu).used for scores in own])
     region = ClassRegions(classes, normals, offsets, comparison)
@@ -123,9 +126,8 @@ def _reading(features: FeatureMap, labels: Any, alpha: Array, nu: float, compari
         f"of each of the {classes.size} classes at most the fraction {nu:.6g} of the training points lies outside "
         f"of its own region, {shares[worst]:.6g} of class {classes[worst]} (proposition 8.3)"
     )
-    for name, normal in zip(classes, normals, strict=True):
-        nothing = nothing_separated(float(normal @ normal), features.middle, nu)
-        told += "" if nothing is None else f"; of class {name} {nothing}"
+    for name, said in zip(classes, nothing, strict=True):
+        told += "" if said is None else f"; of class {name} {said}"
     return Reading(region, Guarantee(told, bound=nu))
 
 

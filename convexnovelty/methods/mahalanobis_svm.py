@@ -27,7 +27,7 @@ from convexnovelty.cones import svec_map
 from convexnovelty.covariances import own_root
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import ConvexNoveltyError, InputError, SolverError
-from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.metrics import Sample, Whitened, whitened
 from convexnovelty.modelling import (
@@ -79,18 +79,21 @@ def _share(value: object, name: str) -> float:
     return fraction(value, name, one=True)
 
 
-def _reading(sample: Sample, normal: Array, nu: float, deviation: float, **letters: Any) -> Reading:
+def _reading(sample: Sample, normal: Array, nu: float, deviation: float, unit: float, **letters: Any) -> Reading:
+    """The plane of an optimum with its worst deviation; ``unit`` is the length of the points in the metric, or a bound from below."""
     scores = sample.points @ normal
     offset = quantile_interval(scores, nu)
-    # At an optimum the offset is the squared deviation and what slacks cost. A score is at most the deviation times the
-    # point's length in the metric, whose size is thus seen whatever the set; a few far points do not show in the median.
-    seen = np.sqrt(NO_DIRECTION) * float(np.median(np.abs(scores)))
-    if offset.used <= deviation**2 / 2 or 0 < deviation**2 <= seen:
-        nothing = nothing_separated(0.0, 1.0, nu)
+    # A score is at most the deviation times the point's length in the metric, which is thus seen whatever the set.
+    length = max(unit, float(np.median(np.abs(scores))) / deviation) if deviation > 0 else unit
+    nothing = nothing_separated(deviation**2, length, nu)
+    # At an optimum the offset is the squared deviation and what slacks cost.
+    if nothing is None and offset.used <= deviation**2 / 2:
+        nothing = nothing_separated(0.0, length, nu)
+    if nothing is not None:
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, offset, {"deviation": deviation, **letters})
     scale = spread(scores)
     outside = int(below_level(scores, offset.used, scale).sum())
-    distance = offset.used / deviation if deviation > 0 else float("inf")
+    distance = offset.used / deviation
     return Reading(
         HalfSpace(normal, offset.used, scale=scale),
         Guarantee(
@@ -103,14 +106,36 @@ def _reading(sample: Sample, normal: Array, nu: float, deviation: float, **lette
     )
 
 
+def _middle(gram: Array) -> float:
+    """The length of the points in the metric whose Gram matrix this is."""
+    return middle_length(np.diag(gram))
+
+
 def _planes(sample: Sample, distance: float) -> str:
     return f"for every covariance in {sample.recipe!r} the plane is at least {distance:.6g} deviations from the origin"
 
 
-def _at_point(sample: Sample, normal: Array, offset: float, deviation: float) -> Reading:
-    """What holds of any plane whose worst deviation is at most ``deviation``."""
+def _at_point(
+    sample: Sample,
+    normal: Array,
+    offset: float,
+    deviation: float,
+    unit: float | None = None,
+    length: float | None = None,
+) -> Reading:
+    """What holds of any plane whose worst deviation is at most ``deviation``.
+
+    ``length`` is that of w in the solver's own metric, whose points have the length ``unit``; the deviation by default.
+    """
     n, distance = sample.features.n, offset / deviation if deviation > 0 else float("inf")
-    made = point_reading(sample.points @ normal, normal, offset, np.full(n, 1 / n), unit=None)
+    squared = (deviation if length is None else length) ** 2
+    made = point_reading(
+        sample.points @ normal, normal, offset, np.full(n, 1 / n), unit=unit, squared=None if unit is None else squared
+    )
+    if isinstance(made.region, HalfSpace) and not made.region.normal.any():
+        return replace(
+            made, letters={"deviation": deviation}
+        )  # w = 0: a half-space of all points or of none is no plane
     if made.guarantee is None or offset <= 0:
         return made  # the origin is inside: an upper bound of the deviation says nothing of its distance
     said = f"{made.guarantee}; {_planes(sample, distance)}"
@@ -122,7 +147,7 @@ def _at_point(sample: Sample, normal: Array, offset: float, deviation: float) ->
 
 
 def _in_metric(sample: Sample, metric: Whitened, alpha: Array, nu: float) -> Reading:
-    return _reading(sample, metric.normal(alpha), nu, metric.deviation(alpha))
+    return _reading(sample, metric.normal(alpha), nu, metric.deviation(alpha), metric.features.middle)
 
 
 def _solution(reading: Reading, objective: float, how: str, iterations: int = 0, **letters: Any) -> Solution:
@@ -326,7 +351,7 @@ def derived_counterpart(
 
     def read(values: Any) -> Reading:
         length = 1 / values["u"] ** 2
-        return _reading(sample, length * values["w"], nu.value, length * values["u"])
+        return _reading(sample, length * values["w"], nu.value, length * values["u"], posed.unit)
 
     return Formulation(
         cp.Problem(
@@ -388,8 +413,15 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
             "u": Quantity(u, posed.unit),
         },
         objective_unit=posed.unit**2,
-        read=lambda values: _reading(current(), values["w"], nu.value, values["u"]),
-        composed=lambda values: _at_point(current(), values["w"], values["rho"], values["u"]),
+        read=lambda values: _reading(current(), values["w"], nu.value, values["u"], posed.unit),
+        composed=lambda values: _at_point(
+            current(),
+            values["w"],
+            values["rho"],
+            values["u"],
+            posed.unit,
+            float(np.linalg.norm(posed.inverse @ values["w"])),
+        ),
         tunables={"outlier_fraction": nu, **centred.tunables()},
         admissible=admissible,
         suspect=suspect,
@@ -428,7 +460,7 @@ def robust_dual(
         # The multiplier of z = X alpha is w itself, which S^-1 X alpha would give with the errors of both.
         w = -np.asarray(posed.w.axes) @ np.asarray(tie.dual_value)
         deviation = float(np.sqrt(max(w @ (sample.points.T @ values["alpha"]), 0.0)))
-        return _reading(sample, w, nu.value, deviation, w=w, S=posed.covariance(np.asarray(S.value)))
+        return _reading(sample, w, nu.value, deviation, posed.unit, w=w, S=posed.covariance(np.asarray(S.value)))
 
     return Formulation(
         cp.Problem(
@@ -510,7 +542,7 @@ def semi_infinite(
         seeds = [member for member, _ in cuts]
         cuts.clear()
     length = 1 / best["u"] ** 2
-    reading = _reading(sample, length * best["w"], nu, length * best["u"])
+    reading = _reading(sample, length * best["w"], nu, length * best["u"], posed.unit)
     return _solution(reading, upper, "cutting planes", found.rounds, w=length * best["w"])
 
 
@@ -586,10 +618,10 @@ def primal(
         },
         objective_unit=unit**2,
         read=lambda values: _reading(
-            sample, values["w"], nu.value, float(np.linalg.norm(metric.inverse @ values["w"]))
+            sample, values["w"], nu.value, float(np.linalg.norm(metric.inverse @ values["w"])), unit
         ),
         composed=lambda values: _at_point(
-            sample, values["w"], values["rho"], float(np.linalg.norm(metric.inverse @ values["w"]))
+            sample, values["w"], values["rho"], float(np.linalg.norm(metric.inverse @ values["w"])), unit
         ),
         tunables={"outlier_fraction": nu},
     )
@@ -629,11 +661,11 @@ def metric_primal(
 
     def read(values: Any) -> Reading:
         normal, deviation = plane(values)
-        return _reading(sample, normal, nu.value, deviation, w=normal)
+        return _reading(sample, normal, nu.value, deviation, unit, w=normal)
 
     def composed(values: Any) -> Reading:
         normal, deviation = plane(values)
-        made = _at_point(sample, normal, values["rho"], deviation)
+        made = _at_point(sample, normal, values["rho"], deviation, unit)
         return replace(made, letters={**made.letters, "w": normal})
 
     return Formulation(
@@ -753,7 +785,7 @@ def block_dual(
         result = solve_dual(gram, "precomputed", upper=upper, tolerance=GAP, of_scores=GAP)
         gamma = woodbury.expansion(sample.gram, result.multipliers, r, sample.weight)
         deviation = float(np.sqrt(max(2 * result.objective, 0.0)))
-        reading = _reading(sample, sample.points.T @ gamma, nu, deviation, gamma=gamma)
+        reading = _reading(sample, sample.points.T @ gamma, nu, deviation, _middle(gram), gamma=gamma)
     return _solution(reading, result.objective, "block dual", result.rounds, alpha=result.multipliers)
 
 
@@ -796,7 +828,7 @@ def _gram_program(
     """The dual with the stored matrix ``scale * gram``; ``normal`` gives the plane from the multipliers."""
     nu = Tunable("outlier_fraction", outlier_fraction, _share)
     n = sample.features.n
-    unit = float(np.sqrt(np.trace(gram) / n)) or 1.0
+    unit, length = float(np.sqrt(np.trace(gram) / n)) or 1.0, _middle(scale * gram)
     alpha = cp.Variable(n, nonneg=True, name="alpha")
     upper = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
 
@@ -804,7 +836,7 @@ def _gram_program(
         found = values["alpha"]
         deviation = float(np.sqrt(max(found @ gram @ found, 0.0) * scale))
         more = {name: letter(found) for name, letter in letters.items()}
-        return _reading(sample, normal(found), nu.value, deviation, **more)
+        return _reading(sample, normal(found), nu.value, deviation, length, **more)
 
     objective = cp.quad_form(alpha, cp.psd_wrap(gram / unit**2)) / 2
     return Formulation(
@@ -985,8 +1017,8 @@ def libsvm(
     machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * features.n)).fit(gram / size)
     alpha = np.zeros(features.n)
     alpha[machine.support_] = machine.dual_coef_.ravel() / machine.dual_coef_.sum()
-    squared, gamma = float(alpha @ gram @ alpha), _expansion(sample, alpha)
-    reading = _reading(sample, sample.points.T @ gamma, nu, float(np.sqrt(squared)), gamma=gamma)
+    squared, gamma = max(float(alpha @ gram @ alpha), 0.0), _expansion(sample, alpha)
+    reading = _reading(sample, sample.points.T @ gamma, nu, float(np.sqrt(squared)), _middle(gram), gamma=gamma)
     return _solution(reading, squared / 2, "libsvm", int(machine.n_iter_), alpha=alpha)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -187,6 +188,28 @@ def test_a_class_around_the_origin_is_named_in_the_guarantee():
     solution = cn.class_recognisers(LinearFeatures(points), ["far"] * 2 + ["round"] * 4, 0.9).solve()
     assert "; of class round w = 0 to the solver's accuracy: the reduced hull" in solution.guarantee
     assert "class far w = 0" not in solution.guarantee
+
+
+def test_no_class_around_the_origin_is_cut_by_what_is_left_of_its_normal():
+    """On a line the reduced hull at nu = 4/5 runs between the means of the lowest and of the highest 4/5."""
+    for seed in range(3):
+        x = np.random.default_rng(seed).standard_normal(24)
+        features, labels = LinearFeatures(x[:, None]), np.repeat(["a", "b"], 12)
+        parts = [[Fraction(float(v)) for v in np.sort(x[:12])], [Fraction(float(v)) for v in np.sort(x[12:])]]
+        weights = [Fraction(1)] * 9 + [Fraction(3, 5)] + [Fraction(0)] * 2  # 12 * 4/5 = 9.6 points
+        held = [
+            sum(w * v for w, v in zip(weights, part, strict=True)) < 0 < sum(w * v for w, v in zip(weights, part[::-1], strict=True))
+            for part in parts
+        ]  # fmt: skip
+        assert any(held)
+        for solution in (
+            cn.class_recognisers(features, labels, 0.8).solve(),
+            module.separate(features, labels, 0.8),
+            module.libsvm(features, labels, 0.8),
+        ):
+            assert (~solution.region.normals.any(axis=1)).tolist() == held
+            assert [f"class {name} w = 0" in solution.guarantee for name in "ab"] == held
+            assert solution.region.contains(x[:, None]).all(), "a class with w = 0 claims every point"
 
 
 def test_labels_of_several_types_are_refused():

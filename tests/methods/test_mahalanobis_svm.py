@@ -635,3 +635,60 @@ def test_a_hull_that_holds_the_origin_is_named_where_the_solver_fails():
         else:
             assert abs(solution.objective) < 1e-9 and "w = 0" in solution.guarantee
         assert "w = 0" in cn.one_class_svm(features, nu).solve().guarantee
+
+
+NODES = [
+    (module.robust, {}),
+    (module.robust_dual, {}),
+    (module.primal, {}),
+    (module.metric_primal, {}),
+    (module.dual, {}),
+    (module.sequential, {}),
+    (module.block_dual, {}),
+    (module.kernel_dual, {}),
+    (module.shaped_dual, {}),
+    (module.libsvm, {}),
+    (cn.mahalanobis_svm, {"form": "dual"}),
+]
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize(("node", "how"), NODES)
+def test_every_node_says_so_where_the_reduced_hull_holds_the_origin(node, how, unit):
+    """On a line the reduced hull at nu = 1/2 runs from the mean of the lower half to that of the upper one."""
+    nu = Fraction(1, 2)
+    for seed in range(3):
+        x = np.random.default_rng(seed).standard_normal(24) * unit
+        exact = sorted(Fraction(float(value)) for value in x)
+        assert sum(exact[:12]) < 0 < sum(exact[12:])
+        features = LinearFeatures(x[:, None])
+        made = node(features, float(nu), FrobeniusBall(0.3 * unit**2), **how)
+        solution = made.solve() if hasattr(made, "solve") else made
+        assert solution.guarantee.startswith("w = 0 to the solver's accuracy") and solution.guarantee.bound == 1.0
+        assert solution.region.contains(features.training).all() and not solution.region.normal.any()
+
+
+@pytest.mark.parametrize(("node", "how"), NODES)
+def test_a_hull_that_comes_near_the_origin_without_holding_it_is_separated(node, how):
+    """Its distance is a thousandth of the points': the plane's is that over the deviation, and no point is lost."""
+    x = np.r_[np.linspace(-1.0, 1.0, 11), np.linspace(-1.0, 1.0, 11)] + 1e-3
+    features = LinearFeatures(x[:, None])
+    made = node(features, 1.0 if node is not module.libsvm else 0.5, FrobeniusBall(0.3), **how)
+    if node is module.libsvm:
+        assert made.guarantee.startswith("w = 0")  # below one the hull holds the origin
+        return
+    solution = made.solve() if hasattr(made, "solve") else made
+    distance = 1e-3 / np.sqrt(np.var(x) + 0.3)
+    assert "w = 0" not in solution.guarantee
+    assert float(np.sqrt(2 * abs(solution.objective))) == pytest.approx(distance, rel=1e-2)
+
+
+def test_a_bound_on_w_makes_no_plane_of_what_a_solver_leaves_of_zero():
+    """A constraint that holds at w = 0 with room to spare leaves it optimal."""
+    x = np.random.default_rng(0).standard_normal(24)
+    for node in (module.robust, module.primal, module.metric_primal):
+        made = node(LinearFeatures(x[:, None]), 0.5, FrobeniusBall(0.3))
+        solution = made.subject_to(
+            lambda v, name="v" if node is module.metric_primal else "w": cp.norm(v[name]) <= 5
+        ).solve()
+        assert not solution.region.normal.any() and "deviations" not in solution.guarantee
