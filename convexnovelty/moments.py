@@ -310,14 +310,20 @@ class Moments:
         return _frozen(sigma**2), _frozen(axes.T)
 
     def centred(self, X: Any) -> Array:
-        """The rows of X of shape (n, p) less the mean, which an estimate knows beyond the last digit that ``mean`` shows."""
+        """The rows of X of shape (n, p) less the mean, which an estimate knows beyond the last digit that ``mean`` shows.
+
+        A frame's columns are matched by name with those of the moments, in whose order the columns come out.
+        """
+        X = by_name(X, "X", self.names, "the moments")
         return np.asarray((points(X, "X") - self.mean) - self._remainder)
 
     def mean_difference(self, other: Moments) -> tuple[Array, Array]:
         """The mean less that of other moments with the same columns, and how much of it may be rounding, both (p,).
 
         Means of samples are known to rounding of the spread, wherever they lie, and others to that of their last digit.
+        Columns are matched by name where both have names, and come out in the order of these moments.
         """
+        other = other.in_order(self.names, "other", "the moments")
         gap = (self.mean - other.mean) + (self._remainder - other._remainder)
         errors = [np.sqrt(part.variances) if part._summed else np.abs(part.mean) for part in (self, other)]
         return np.asarray(gap), np.asarray(SPREAD * (errors[0] + errors[1]))

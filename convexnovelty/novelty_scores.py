@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from convexnovelty.algorithms.roc import area_under_curve
@@ -86,14 +87,18 @@ class KernelDensity:
     bandwidth : b, on columns divided by ``units``.
     units : (p,) u, above zero.
     library : "own", or "scikit-learn" to let its KernelDensity compute.
+    names : of the columns, by which new frames are matched; those of ``points`` where they are a frame.
     """
 
     points: Array = field(repr=False)
     bandwidth: float
     units: Array = field(repr=False)
     library: Library = "own"
+    names: Sequence[str] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        if self.names is None:
+            object.__setattr__(self, "names", names_of(self.points))
         # Copies: what the caller does with their points changes no density.
         sample = np.array(points(self.points, "points"))
         units = np.array(vector(self.units, "units", sample.shape[1]))
@@ -118,8 +123,9 @@ class KernelDensity:
 
     def logarithms(self, Z: Any) -> Array:
         """The same, infinite where squares in bandwidths leave float64."""
+        given, moved = _rows(Z, self.points.shape[1], self.names), _far_middle(self.points)
         with np.errstate(over="ignore"):
-            rows, sample = _rows(Z, self.points.shape[1]) / self.units, self.points / self.units
+            rows, sample = (given - moved) / self.units, (self.points - moved) / self.units
         squarable(rows, "Z", new=True)
         shift = float(np.log(self.units).sum())
         if self.library == "scikit-learn":
@@ -128,10 +134,16 @@ class KernelDensity:
             return np.asarray(Estimator(bandwidth=self.bandwidth).fit(sample).score_samples(rows) - shift)
         step = max(1, BLOCK // len(sample))
         parts = [
-            log_kernel_means(squared_distances(rows[i : i + step], sample), self.bandwidth)
-            for i in range(0, len(rows), step)
+            log_kernel_means(self._squares(given[i : i + step]), self.bandwidth) for i in range(0, len(rows), step)
         ]
         return np.asarray(np.concatenate(parts) - rows.shape[1] * np.log(self.bandwidth * np.sqrt(2 * np.pi)) - shift)
+
+    def _squares(self, rows: Array) -> Array:
+        """Squared distances in units, of differences: a quotient has lost what tells far points apart. Powers of two lose nothing."""
+        mantissas, powers = np.frexp(self.units)
+        return np.asarray(
+            cdist(np.ldexp(rows, -powers), np.ldexp(self.points, -powers), "sqeuclidean", w=mantissas**-2)
+        )
 
     def log_tilted_mean(self, Z: Array, middle: Array) -> Array:
         r"""What :meth:`log_density` has beyond :math:`-\|z'\|^2/2b^2`, where z' is z seen from the middle in units of the columns.
@@ -142,6 +154,16 @@ class KernelDensity:
         inner = (rows @ sample.T - (sample**2).sum(axis=1) / 2) / self.bandwidth**2
         constant = rows.shape[1] * np.log(self.bandwidth * np.sqrt(2 * np.pi)) + float(np.log(self.units).sum())
         return np.asarray(logsumexp(inner, axis=1) - np.log(len(sample)) - constant)
+
+
+def _far_middle(sample: Array) -> Array:
+    """An entry of each column that lies far off beside what the column varies by, of shape (p,); zero in the others.
+
+    Differences from it keep the digits that a quotient or a product of the entries would lose.
+    """
+    middle = np.partition(sample, len(sample) // 2, axis=0)[len(sample) // 2]
+    with np.errstate(over="ignore"):
+        return np.asarray(np.where(np.abs(middle) > np.abs(sample - middle).max(axis=0), middle, 0.0))
 
 
 def log_kernel_means(squares: Array, bandwidth: float) -> Array:
@@ -159,7 +181,8 @@ class _Ratio:
     def __call__(self, Z: Any) -> Array:
         with np.errstate(invalid="ignore"):  # infinities, which are replaced or refused below
             found = self.unlabelled.logarithms(Z) - self.nominal.logarithms(Z)
-        rows, (one, other) = _rows(Z, len(self.nominal.units)), (self.unlabelled, self.nominal)
+        rows = _rows(Z, len(self.nominal.units), self.nominal.names)
+        one, other = self.unlabelled, self.nominal
         middle = other.points.mean(axis=0)
         lengths = np.linalg.norm((rows - middle) / other.units, axis=1)
         width = float(np.linalg.norm((np.vstack([one.points, other.points]) - middle) / other.units, axis=1).max())
@@ -206,15 +229,17 @@ class DensityRatio(NoveltyScore):
 
     def fit(self, nominal: Array, unlabelled: Array, random: np.random.Generator) -> Score:
         """Choose the bandwidths that are not given, and estimate both densities."""
+        names = names_of(nominal)
         nominal, unlabelled, random = _samples(nominal, unlabelled, random)
-        units = column_units(np.vstack([nominal, unlabelled]))
-        scaled = (nominal / units, unlabelled / units)
+        both = np.vstack([nominal, unlabelled])
+        units, moved = column_units(both), _far_middle(both)
+        scaled = ((nominal - moved) / units, (unlabelled - moved) / units)
         grids: list[list[float] | None] = [
             _grid(b, *s.shape) for b, s in zip((self.nominal_bandwidth, self.unlabelled_bandwidth), scaled, strict=True)
         ]
         chosen = _cross_validated(scaled, grids, self.folds, self.limit, random)
         samples = zip((nominal, unlabelled), chosen[:2], strict=True)
-        densities = [KernelDensity(s, b, units, self.library) for s, b in samples]
+        densities = [KernelDensity(s, b, units, self.library, names) for s, b in samples]
         return _Ratio(densities[0], densities[1], chosen[2])
 
 
@@ -239,13 +264,13 @@ class LowDensity(NoveltyScore):
 
     def fit(self, nominal: Array, unlabelled: Array, random: np.random.Generator) -> Score:
         """Choose the bandwidth if it is not given, and estimate the nominal density."""
-        nominal, random = points(nominal, "nominal"), generator(random, "random")
+        names, nominal, random = names_of(nominal), points(nominal, "nominal"), generator(random, "random")
         units = column_units(nominal)
-        scaled = nominal / units
+        scaled = (nominal - _far_middle(nominal)) / units
         uniform = uniform_points(box_around(scaled), len(nominal), random)
         grid = _grid(self.nominal_bandwidth, *scaled.shape)
         bandwidth, _, area = _cross_validated((scaled, uniform), [grid, None], self.folds, self.limit, random)
-        return _Low(KernelDensity(np.array(nominal), bandwidth, units, self.library), area)
+        return _Low(KernelDensity(np.array(nominal), bandwidth, units, self.library, names), area)
 
 
 @dataclass(frozen=True)
@@ -269,6 +294,7 @@ class ClassifierScore(NoveltyScore):
         """Fit a clone on the nominal points as class 0 and the unlabelled ones as class 1."""
         from sklearn.base import clone
 
+        names = names_of(nominal)
         nominal, unlabelled, random = _samples(nominal, unlabelled, random)
         estimator = clone(self.estimator)
         seeds = {
@@ -278,16 +304,17 @@ class ClassifierScore(NoveltyScore):
         }
         estimator.set_params(**seeds)
         estimator.fit(np.vstack([nominal, unlabelled]), np.repeat([0, 1], [len(nominal), len(unlabelled)]))
-        return _Fitted(estimator, nominal.shape[1])
+        return _Fitted(estimator, nominal.shape[1], names)
 
 
 @dataclass(frozen=True, eq=False)
 class _Fitted:
     estimator: Any
     columns: int
+    names: Sequence[str] | None = None
 
     def __call__(self, Z: Any) -> Array:
-        rows = _rows(Z, self.columns)
+        rows = _rows(Z, self.columns, self.names)
         if hasattr(self.estimator, "decision_function"):
             return np.asarray(self.estimator.decision_function(rows), dtype=float).ravel()
         return np.asarray(self.estimator.predict_proba(rows), dtype=float)[:, 1]
@@ -401,13 +428,14 @@ def same_columns(nominal: Array, unlabelled: Array) -> None:
 
 
 def _samples(nominal: Any, unlabelled: Any, random: Any) -> tuple[Array, Array, np.random.Generator]:
-    first, second = points(nominal, "nominal"), points(unlabelled, "unlabelled")
+    first = points(nominal, "nominal")
+    second = points(by_name(unlabelled, "unlabelled", names_of(nominal), "nominal"), "unlabelled")
     same_columns(first, second)
     return first, second, generator(random, "random")
 
 
-def _rows(Z: Any, columns: int) -> Array:
-    rows = points(Z, "Z")
+def _rows(Z: Any, columns: int, names: Sequence[str] | None) -> Array:
+    rows = points(by_name(Z, "Z", names, "the sample"), "Z")
     if rows.shape[1] != columns:
         raise InputError(f"Z: {rows.shape[1]} column(s) were found where the score was learnt from {columns}")
     return rows

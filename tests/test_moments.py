@@ -680,3 +680,19 @@ def test_the_mean_of_a_sample_is_known_beyond_the_last_digit_that_it_shows() -> 
     assert (again.mean_difference(second)[1] < 1e-14).all()
     # A mean that is given as one number is known to its last digit only.
     assert Moments(first.mean, first.covariance).mean_difference(second)[1][0] > 4.0
+
+
+def test_points_and_moments_are_matched_by_names_wherever_a_difference_of_them_is_taken():
+    import pandas as pd
+
+    frame = pd.DataFrame(np.random.default_rng(0).normal([3, 1, -2], size=(40, 3)), columns=["x", "y", "w"])
+    moved = frame[["w", "x", "y"]]
+    moments, others = Moments.estimate(frame), Moments.estimate(moved)
+    np.testing.assert_array_equal(moments.centred(moved), moments.centred(frame))
+    np.testing.assert_allclose(moments.centred(moved).mean(axis=0), 0.0, atol=1e-15)
+    gap, rounding = moments.mean_difference(others)
+    assert (np.abs(gap) <= 2 * rounding).all() and np.abs(gap).max() < 1e-14
+    for call in (lambda: moments.centred(frame.rename(columns={"x": "z"})), lambda: moments.mean_difference(
+        Moments.estimate(frame.rename(columns={"x": "z"})))):  # fmt: skip
+        with pytest.raises(InputError, match="matched by name with those of the moments, and it lacks 'x'"):
+            call()

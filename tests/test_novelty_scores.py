@@ -357,3 +357,54 @@ def test_a_ratio_of_equal_narrow_bandwidths_is_finite_where_its_densities_are_no
     # Far off only the nearest point of each sample counts, and the squares of z cancel.
     exact = ((z - 2) ** 2 - (z - 3) ** 2) / (2 * b**2 * Fraction(float(units[0])) ** 2)
     assert score(np.array([[1e90]]))[0] == pytest.approx(float(exact), rel=1e-9)
+
+
+@pytest.mark.parametrize("library", ["own", "scikit-learn"])
+@pytest.mark.parametrize("power", [0, 20, 30, 40])
+def test_densities_keep_their_digits_far_from_the_origin(power, library):
+    """Multiples of 2^-10 moved by a power of two are exact; the truth sums exponentials of exact fractions to 40 digits."""
+    import mpmath
+
+    rng, units, bandwidth = np.random.default_rng(0), np.array([1.3, 0.7]), 0.05
+    X, Z = (np.round(rng.standard_normal((n, 2)) * s * 1024) / 1024 for n, s in ((40, 1.0), (12, 2.0)))
+    away = 2.0**power * np.array([1.0, -1.0])
+    with mpmath.workdps(40):
+        width = [mpmath.mpf(bandwidth) * mpmath.mpf(u) for u in units.tolist()]
+        truth = [
+            mpmath.log(
+                mpmath.fsum(
+                    mpmath.exp(-sum(((mpmath.mpf(a) - c) / w) ** 2 for a, c, w in zip(z, x, width, strict=True)) / 2)
+                    for x in X.tolist()
+                )
+                / (len(X) * 2 * mpmath.pi * width[0] * width[1])
+            )
+            for z in Z.tolist()
+        ]
+    found = KernelDensity(X + away, bandwidth, units, library).log_density(Z + away)
+    np.testing.assert_allclose(found, np.array(truth, dtype=float), rtol=1e-12)
+    # A sample in two places far from each other keeps the digits of the one that lies at the origin.
+    both = KernelDensity(np.vstack([X + 2.0**50, X]), bandwidth, units, "own").log_density(Z)
+    np.testing.assert_allclose(both, np.array(truth, dtype=float) - np.log(2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("score", [DensityRatio(), LowDensity()])
+def test_scores_are_those_of_the_moved_points(score):
+    rng = np.random.default_rng(3)
+    X, U = (np.round(rng.standard_normal((40, 2)) * 1024) / 1024 + shift for shift in (0.0, 1.0))
+    here = score.fit(X, U, np.random.default_rng(0))(U)
+    there = score.fit(X + 2.0**40, U + 2.0**40, np.random.default_rng(0))(U + 2.0**40)
+    np.testing.assert_allclose(there, here, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("score", [DensityRatio(0.3, 0.4), LowDensity(0.3), ClassifierScore(LogisticRegression())])
+def test_samples_and_new_points_are_matched_by_the_names_of_their_columns(score):
+    rng = np.random.default_rng(1)
+    X, U = (pd.DataFrame(rng.standard_normal((30, 2)) * [1, 3] + s, columns=["x", "y"]) for s in (0, 2))
+    plain = score.fit(X.to_numpy(), U.to_numpy(), np.random.default_rng(0))(U.to_numpy())
+    fitted = score.fit(X, U[["y", "x"]], np.random.default_rng(0))
+    np.testing.assert_array_equal(fitted(U[["y", "x"]]), plain)
+    np.testing.assert_array_equal(fitted(U.to_numpy()), plain)
+    with pytest.raises(InputError, match="columns are matched by name with those of the sample"):
+        fitted(U.rename(columns={"x": "z"}))
+    density = KernelDensity(X, 0.3, np.ones(2))
+    np.testing.assert_array_equal(density.log_density(U[["y", "x"]]), density.log_density(U.to_numpy()))

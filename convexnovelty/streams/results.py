@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from convexnovelty.columns import names_of
+from convexnovelty.columns import agree, names_of
 from convexnovelty.distances import FALLBACK_GAMMA
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import beyond_rounding
@@ -72,7 +72,8 @@ def moments_of(
     source, rows, columns : as for :func:`chunks`. Blocks may be pairs of points and weights.
     ddof, representation, rank : as for :meth:`Moments.estimate`. With ``rank`` and more than 5,000 columns each merge is
         cut to that many factors, which bounds the covariance from above, but is not the best cut of the whole.
-    features : a feature map, in whose coordinates the moments are taken; see :func:`features_of`.
+    features : a feature map, in whose coordinates the moments are taken; see :func:`features_of`. Columns with names are
+        matched by them with those of the map.
     weights : the name of the column that holds weights.
 
     Examples
@@ -95,6 +96,15 @@ def moments_of(
         raise InputError("source: it has no row; give at least one")
     found = found if rank is None else found.truncated(rank)
     return found if features is not None else found.named(read.names)
+
+
+def _as_map_has_them(columns: Columns, features: FeatureMap | None, raw: Any) -> Columns:
+    """The same columns in the order in which a feature map knows them, where the block and the map have names."""
+    found = names_of(raw[0] if isinstance(raw, tuple) and raw else raw)
+    if features is None or features.names is None or found is None:
+        return columns
+    agree(columns.of(found), "source", features.names, "the feature map")
+    return dataclasses.replace(columns, features=tuple(features.names))
 
 
 def moments_by_class(
@@ -145,7 +155,8 @@ def features_of(
     named, kernel = Columns(_names(columns), weights), as_kernel(kernel)
     if isinstance(kernel, Precomputed):
         raise InputError("kernel: 'precomputed' was found, but a stream has points; give a kernel with a formula")
-    drawn: _Sample = as_source(source, rows, named).reduced(
+    read = as_source(source, rows, named)
+    drawn: _Sample = read.reduced(
         partial(_sampled, named, count, integer(random_state, "random_state", 0)), _Sample.merged
     )
     if drawn.moments is None:
@@ -157,7 +168,9 @@ def features_of(
         variance = float(np.where(varying, drawn.moments.variances, 0.0).mean())
         width = drawn.points.shape[1] * variance**0.5
         kernel = dataclasses.replace(kernel, gamma=1.0 / width if variance > 0 else FALLBACK_GAMMA)
-    return KernelFeatures(drawn.points[np.argsort(drawn.places)], kernel, rank=rank)
+    made = KernelFeatures(drawn.points[np.argsort(drawn.places)], kernel, rank=rank)
+    made.names = None if read.names is None else list(read.names)
+    return made
 
 
 def moments_and_sample(
@@ -237,7 +250,7 @@ def _moments(
     index: int,
     raw: Any,
 ) -> Moments | None:
-    block = Block.of(index, raw, columns)
+    block = Block.of(index, raw, _as_map_has_them(columns, features, raw))
     if block.points.shape[0] == 0 or (block.weights is not None and not block.weights.any()):
         return None
     X = block.points if features is None else features.coordinates(block.points)
@@ -339,7 +352,7 @@ def _sampled(columns: Columns, count: int, seed: int, index: int, raw: Any) -> _
 def _moments_and_sample(
     features: FeatureMap, count: int, seed: int, index: int, raw: Any
 ) -> tuple[Moments | None, _Sample]:
-    sample = _sampled(Columns(), count, seed, index, raw)
+    sample = _sampled(_as_map_has_them(Columns(), features, raw), count, seed, index, raw)
     return _moments(Columns(), features, 0, "dense", None, index, raw), sample
 
 

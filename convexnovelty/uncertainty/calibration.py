@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from convexnovelty.columns import by_name
 from convexnovelty.cones import svec
 from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
@@ -298,12 +299,12 @@ def coverage(recipe: Any, moments: Moments, X: Any) -> bool:
     """Whether the set centred on the moments of ``X`` holds the true ones.
 
     Means that see the covariance are judged beside the one in use, as in :func:`calibrate`. What is said to be exact is
-    not judged.
+    not judged. A frame's columns are matched by name with those of the moments.
     """
     known_set(recipe, *MOMENTS, name="recipe", recipe=True)
     if not isinstance(moments, Moments):
         raise InputError(f"moments: {moments!r} was found; give the true ones, such as Moments(mean, covariance)")
-    found = Moments.estimate(X)
+    found = Moments.estimate(by_name(X, "X", moments.names, "the moments"))
     if found.mean.size != moments.mean.size:
         raise InputError(
             f"moments: they are of dimension {moments.mean.size} where X has {found.mean.size} columns; give both the same"

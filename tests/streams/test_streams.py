@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
+import convexnovelty as cn
 from convexnovelty import streams
 from convexnovelty.errors import InputError
 from convexnovelty.estimators import OneClassSVM
@@ -387,3 +388,56 @@ def test_memory_stays_that_of_a_block(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16e6  # the file has 64 MB, a block 1.6
+
+
+def _moved_columns():
+    rng = np.random.default_rng(0)
+    train, new = (
+        pd.DataFrame(rng.standard_normal((n, 3)) * [1, 2, 0.5] + [3, 1, -2], columns=["x", "y", "w"]) for n in (60, 30)
+    )
+    return train, new, new[["w", "x", "y"]]
+
+
+@pytest.mark.parametrize("make", [cn.LinearFeatures, lambda X: cn.KernelFeatures(X, cn.kernels.gaussian(gamma=0.3))])
+@pytest.mark.parametrize("kind", ["frame", "list", "iterator", "function", "pairs", "parquet", "dask"])
+def test_moments_in_the_coordinates_of_a_map_match_columns_by_name(kind, make, tmp_path):
+    """The same points, whose columns stand in another order: `coordinates` of all of them at once is the other route."""
+    train, new, moved = _moved_columns()
+    features = make(train)
+    wanted = cn.Moments.estimate(np.asarray(features.coordinates(new)))
+    if kind == "parquet":
+        source = tmp_path / "moved.parquet"
+        moved.assign(extra=1.0).to_parquet(source)
+    elif kind == "dask":
+        source = pytest.importorskip("dask.dataframe").from_pandas(moved, npartitions=2)
+    else:
+        blocks = [moved[:12], moved[12:]]
+        pairs = [(block, np.ones(len(block))) for block in blocks]
+        source = {
+            "frame": moved, "list": blocks, "iterator": iter(blocks), "function": lambda: iter(blocks), "pairs": pairs
+        }[kind]  # fmt: skip
+    columns = ["x", "w", "y"] if kind == "parquet" else None
+    found = streams.moments_of(source, features=features, columns=columns)
+    np.testing.assert_allclose(found.mean, wanted.mean, atol=1e-13)
+    np.testing.assert_allclose(found.covariance, wanted.covariance, atol=1e-13)
+
+
+def test_columns_that_a_map_does_not_know_are_refused():
+    train, new, _ = _moved_columns()
+    with pytest.raises(InputError, match="those of the feature map, and it lacks 'y'; has in addition 'z'"):
+        streams.moments_of(new.rename(columns={"y": "z"}), features=cn.LinearFeatures(train))
+    # Without names on either side columns are taken as they stand.
+    assert streams.moments_of(new.to_numpy(), features=cn.LinearFeatures(train)).dimension == 3
+
+
+@pytest.mark.parametrize("kind", ["frame", "list", "iterator", "parquet"])
+def test_a_map_of_a_stream_knows_the_names_of_the_columns(kind, tmp_path):
+    train, new, moved = _moved_columns()
+    path = tmp_path / "train.parquet"
+    train.assign(counts=1.0).to_parquet(path)
+    weights = "counts" if kind == "parquet" else None
+    source = {"frame": train, "list": [train[:20], train[20:]], "iterator": iter([train]), "parquet": path}[kind]
+    features = streams.features_of(source, cn.kernels.gaussian(gamma=0.3), 20, weights=weights)
+    assert features.names == ["x", "y", "w"]
+    np.testing.assert_array_equal(features.coordinates(moved), features.coordinates(new.to_numpy()))
+    assert streams.features_of(train.to_numpy(), rank=5).names is None

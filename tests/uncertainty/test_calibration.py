@@ -539,3 +539,16 @@ def test_coverage_of_parts_that_are_combined_is_that_of_each_by_its_own_gauge():
             found.add((one.family, all(parts)))
         assert sets.coverage(sets.MeanEllipsoid(9.0) * (sets.SpectralBall(9.0) & sets.NuclearBall(9.0)), truth, X)
     assert len(found) == 4, "some hold the truth and some do not"
+
+
+def test_coverage_matches_points_and_moments_by_the_names_of_their_columns():
+    """The moments of the very points are held by every set around them."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        np.random.default_rng(0).standard_normal((60, 3)) * [1, 2, 0.5] + [3, 1, -2], columns=list("xyw")
+    )
+    recipe = sets.MeanEllipsoid(0.01) * sets.FrobeniusBall(0.01)
+    moments = Moments.estimate(frame)
+    assert sets.coverage(recipe, moments, frame) and sets.coverage(recipe, moments, frame[["w", "x", "y"]])
+    assert not sets.coverage(recipe, moments, frame[["w", "x", "y"]].to_numpy())
