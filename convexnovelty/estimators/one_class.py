@@ -18,7 +18,7 @@ from convexnovelty.features import FeatureMap
 from convexnovelty.kernels import Linear, Precomputed
 from convexnovelty.modelling import NOTHING, nothing_separated, outlier_share, quantile_interval
 from convexnovelty.moments import Moments
-from convexnovelty.regions import SOLVED, Guarantee, below_level, spread
+from convexnovelty.regions import ROUNDING, SOLVED, TIE_TOLERANCE, Guarantee, below_level, spread
 from convexnovelty.validation import Array, number
 from convexnovelty.whitening import far_mean
 
@@ -143,17 +143,25 @@ class OneClassSVM(_KernelMachine):
             return self._solved(features, solution, X)
         result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), tolerance=TOLERANCE, of_scores=OF_SCORES)
         # The size of the terms that w is the sum of: far points that have no part in it say nothing of its digits.
-        unit = float(result.multipliers @ np.sqrt(result.kernel.diagonal(X)))
+        lengths = np.sqrt(result.kernel.diagonal(X))
+        unit = float(result.multipliers @ lengths)
         if (nothing := nothing_separated(2 * result.objective, unit, nu)) is not None:
             flat = ExpansionScore.of(X, np.zeros(X.shape[0]), result.kernel)
             return Learned(flat, 0.0, nothing, objective=result.objective)
         score = ExpansionScore.of(X, result.multipliers, result.kernel)
-        offset = quantile_interval(result.scores, nu, _shares(weights)).used
+        # The offset is a quantile of the scores that are given out: those of the solver differ from them by rounding.
+        inside = score(X)
+        offset = quantile_interval(inside, nu, _shares(weights)).used
+        # A score is known to rounding of its terms, which may be by orders larger than what is left of them.
+        terms = unit * lengths
+        level = np.abs(inside - offset) <= ROUNDING * terms + TIE_TOLERANCE * spread(inside, exact=True)
         return Learned(
             score,
             offset,
-            self._counted(result.scores, offset),
+            self._counted(inside, offset),
             objective=result.objective,
+            inside=inside,
+            scale=float(terms[level].max()),
         )
 
 
@@ -198,14 +206,15 @@ class SoftBall(_KernelMachine):
             of_scores=OF_SCORES,
         )
         inner = ExpansionScore.of(X, result.multipliers, result.kernel)
-        center = float(result.multipliers @ result.scores)
-        scores = 2 * result.scores - squares - center
-        level = quantile_interval(scores, nu, _shares(weights)).used
+        score = BallScore(inner, float(result.multipliers @ result.scores), result.kernel)
+        inside = score(X)
+        level = quantile_interval(inside, nu, _shares(weights)).used
         return Learned(
-            BallScore(inner, center, result.kernel),
+            score,
             level,
-            self._counted(scores, level),
+            self._counted(inside, level),
             objective=2 * result.objective,
+            inside=inside,
             scale=float(squares.max(initial=0.0)),
         )
 
@@ -227,6 +236,7 @@ class SoftBall(_KernelMachine):
             level,
             self._counted(scores, level),
             objective=2 * result.objective,
+            inside=scores,
             scale=float(squares.max(initial=0.0)),
         )
 

@@ -109,3 +109,32 @@ def test_a_plane_of_rounding_is_none_and_says_so(kind, solver):
         warnings.simplefilter("error")
         apart = kind(0.1, kernel="linear", solver=solver).fit(X + 2)
     assert 0 < _outside(apart, X + 2) <= 10
+
+
+@pytest.mark.parametrize("distance", [1e-1, 1e-3, 1e-4, 3e-5])
+def test_a_plane_that_passes_near_the_origin_of_its_points_leaves_none_outside_by_rounding(distance):
+    """All points have the first coordinate d: w = (d, 0), the offset is d^2, and every point lies on the plane."""
+    y = np.random.default_rng(0).standard_normal(15)
+    X = np.c_[np.full(30, distance), np.r_[y, -y]]
+    detector = OneClassSVM(0.5, kernel="linear").fit(X)
+    assert (detector.predict(X) == 1).all() and detector.guarantee_.startswith("0 of 30 training points")
+    assert [detector.predict(row[None])[0] for row in X] == [1] * 30
+    assert detector.predict([[distance / 2, 0.0], [2 * distance, 0.0]]).tolist() == [-1, 1]
+    assert abs(detector.objective_) == pytest.approx(distance**2 / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize("detector", [OneClassSVM, SoftBall])
+@pytest.mark.parametrize("kernel", [{"kernel": "linear"}, {"kernel": "polynomial", "gamma": 1.0, "coef0": 0.0}])
+def test_no_more_than_the_fraction_lies_outside_where_scores_are_small_beside_their_terms(detector, kernel):
+    """Proposition 8.3 on narrow strips beside the origin, in general position."""
+    for seed in [27, 30, 145, *range(30)]:
+        rng = np.random.default_rng(seed)
+        n, distance, nu = int(rng.integers(10, 60)), 10 ** rng.uniform(-6, -1), rng.choice([0.1, 0.3, 0.5, 0.9])
+        X = np.c_[distance * (1 + 0.3 * rng.random(n)), rng.standard_normal(n)]
+        X = X @ np.linalg.qr(rng.standard_normal((2, 2)))[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # where w = 0 to the accuracy, the estimator says so
+            fitted = detector(nu, **kernel).fit(X)
+        outside = int((fitted.predict(X) == -1).sum())
+        assert outside <= nu * n + 1e-9, seed
+        assert fitted.guarantee_.startswith((f"{outside} of {n} ", "w = 0"))
