@@ -225,10 +225,14 @@ class Method:
 
             @functools.wraps(function)
             def made(*positional: Call.args, **named: Call.kwargs) -> Made:
-                result = function(*positional, **named)
+                given: Any = (positional, named)
+                if kind == "formulation":
+                    # It is read, changed and made anew later, when the caller's arrays may hold something else.
+                    given = validation.own(positional), {key: validation.own(value) for key, value in named.items()}
+                result = function(*given[0], **given[1])
                 if not isinstance(result, Formulation):
                     return result
-                bound = inspect.signature(function).bind(*positional, **named)
+                bound = inspect.signature(function).bind(*given[0], **given[1])
                 bound.apply_defaults()
                 if result.recipe is not None:  # another method's program, of what this node made of its arguments
                     remade_from(cast(Any, made), result, **bound.arguments)

@@ -124,8 +124,8 @@ class FeatureMap(ABC):
 
     @cached_property
     def gram(self) -> Array:
-        """The Gram matrix k(x_i, x_j) of shape (n, n), computed once."""
-        return self.kernel(self.points)
+        """The Gram matrix k(x_i, x_j) of shape (n, n), computed once and read-only."""
+        return _frozen(self.kernel(self.points))
 
     @property
     def n(self) -> int:
@@ -146,6 +146,12 @@ class FeatureMap(ABC):
     def middle(self) -> float:
         """The :func:`middle_length` of the features, in which programs are posed."""
         return middle_length(self.squared_norms())
+
+
+def _frozen(matrix: Array) -> Array:
+    """What everything else is computed from later: a number added in place would change answers that were given."""
+    matrix.setflags(write=False)
+    return matrix
 
 
 def middle_length(squares: Array) -> float:
@@ -260,8 +266,8 @@ class KernelFeatures(FeatureMap):
 
     @cached_property
     def gram(self) -> Array:
-        """The Gram matrix k(x_i, x_j) of shape (n, n): exact, also where ``rank`` cut the coordinates short."""
-        return self.points if self._precomputed else self.kernel(self.points)
+        """The Gram matrix k(x_i, x_j) of shape (n, n), read-only: exact, also where ``rank`` cut the coordinates short."""
+        return _frozen(self.points if self._precomputed else self.kernel(self.points))
 
     def cross_gram(self, Z: Any) -> Array:
         """k(z_j, x_i) of shape (m, n); for a precomputed kernel ``Z`` is this matrix itself and is only checked."""

@@ -89,8 +89,11 @@ class KernelFamily:
 
     @cached_property
     def grams(self) -> tuple[Array, ...]:
-        """The Gram matrices of the coordinates, of shape (n, n) each, so that they agree with cut factors too."""
-        return tuple(factor @ factor.T for factor in self.factors)
+        """The Gram matrices of the coordinates, of shape (n, n) each and read-only, so that they agree with cut factors too."""
+        made = tuple(factor @ factor.T for factor in self.factors)
+        for gram in made:
+            gram.setflags(write=False)
+        return made
 
     @property
     def blocks(self) -> tuple[slice, ...]:
