@@ -216,3 +216,20 @@ def test_labels_of_several_types_are_refused():
     with pytest.raises(InputError, match="labels: 1 was found among words; give labels of one type"):
         cn.class_recognisers(LinearFeatures(np.eye(2)), [1, "a"], 0.5)
     assert cn.class_recognisers(LinearFeatures(np.eye(2)), [1, 2], 0.5).solve().region.classes.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e-2, 1e-4, 1e-6])
+def test_a_class_near_the_origin_is_solved_to_its_own_size(ratio):
+    """The classes do not know of each other: the machine of one alone is that in its own units, which scales with it."""
+    rng = np.random.default_rng(0)
+    near, far = rng.standard_normal((30, 2)) * [0.2, 1] + [2, 1], rng.standard_normal((30, 2)) * 0.3 + [6, 5]
+    alone = cn.one_class_svm(LinearFeatures(near), 0.2).solve()
+    features, labels = LinearFeatures(np.vstack([ratio * near, far])), np.repeat(["near", "far"], 30)
+    solution = cn.class_recognisers(features, labels, 0.2).solve()
+    for found in (solution, module.libsvm(features, labels, 0.2), module.separate(features, labels, 0.2)):
+        k = list(found.region.classes).index("near")
+        np.testing.assert_allclose(found.region.normals[k] / ratio, alone.region.normal, rtol=1e-6)
+        assert found.region.offsets[k] / ratio**2 == pytest.approx(alone.region.offset, rel=1e-6)
+        assert "w = 0" not in found.guarantee
+    alpha = solution.values["alpha"]
+    assert alpha[:30].sum() == pytest.approx(1.0) and alpha.min() >= 0 and alpha[:30].max() <= 1 / (0.2 * 30) + 1e-9
