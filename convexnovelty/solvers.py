@@ -41,8 +41,9 @@ LARGE_SEMIDEFINITE = 50
 # Order from which Clarabel's blocked factorisation is faster than its default one, which is made for sparse matrices.
 BLOCKED_SEMIDEFINITE = 8
 # What else Clarabel is told where it ends an order of magnitude before an optimum that lies on faces of semidefinite
-# cones (shorter steps on less regularised systems), or breaks off at the first step (more regularised ones).
+# cones (shorter steps, then also less regularised systems), or breaks off at the first step (more regularised ones).
 LAST_RESORTS: tuple[Mapping[str, float], ...] = (
+    {"max_step_fraction": 0.9},
     {"static_regularization_constant": 1e-9, "max_step_fraction": 0.9},
     {"static_regularization_constant": 1e-7},
 )
