@@ -92,6 +92,7 @@ UNSEEN = 1e-6  # share of a variance beside which a solver's point says nothing 
 DROWNED = 1e-6  # share of the one with which it is compiled below which the bound of a square gets a unit of its own
 # By how much the extent of a set may change where its flat cones are reduced: solvers see it dimly.
 REACH, NARROW = 1e-2, 1e-3
+DIGITS = 4.0 * float(np.finfo(float).eps)  # share of a number that rounding may have changed
 FLAT = 1e-9  # extent of a set along a direction, as a share of its largest, that is none
 
 
@@ -156,7 +157,7 @@ class Membership:
         flat = slice(self._raw.cones.zero)
         self._moving = any(not np.array_equal(raw.b[flat], self._raw.b[flat]) for raw in raws)
         self._asked = [k for k in range(len(self._raw.blocks)) if k not in implied(arrays)]
-        scaled, frame, inside = self._posed(None if known is None else known / arrays.units)
+        scaled, frame, inside = self._posed(None if known is None else (known - arrays.at) / arrays.units)
         programs = [replace(scaled, b=self._entered(raw)) for raw in raws]
         held, self._points = [scaled], [inside]
         for program in programs[1:]:
@@ -181,6 +182,7 @@ class Membership:
         units = np.ones(frame.shape[0])
         units[arrays.columns] = arrays.units
         self._origin = units * (self._start + frame @ inside)
+        self._origin[arrays.columns] += arrays.at
         whole = sp.csr_array(sp.diags_array(units) @ frame @ sp.diags_array(columns))
         self._frame = sp.csr_array(whole[arrays.columns][:, self.columns])
         A = sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns))
@@ -435,6 +437,7 @@ class Membership:
         flat, units, only = self._raw.cones.zero, self._arrays.units, self._origin[columns]
         if self._is_stated:
             only = np.linalg.lstsq(self._raw.A[:flat].toarray(), self._raw.b[:flat])[0][columns] * units
+            only = only + self._arrays.at
         # A variance below zero by rounding would have a lift without a minimum: the centre itself has none.
         return np.asarray(self._known if self._near_known(only).all() else only)
 
@@ -442,7 +445,8 @@ class Membership:
         """Which coordinates differ from those of the known centre by no more than rounding."""
         if self._known is None:
             return np.zeros(v.size, dtype=bool)
-        return np.asarray(np.abs(v - self._known) <= ROUNDING * np.maximum(self._arrays.units, np.abs(self._known)))
+        sizes = np.maximum(self._arrays.units, np.abs(self._known - self._arrays.at))
+        return np.asarray(np.abs(v - self._known) <= ROUNDING * sizes + DIGITS * np.abs(self._known))
 
     @cached_property
     def is_point(self) -> bool:
@@ -527,7 +531,7 @@ class Membership:
             return Counterpart(convex(only @ w), [])
         program = self._program
         if unit is None:
-            unit = max(float(np.max(self.widths)), float(np.max(np.abs(self.centre)))) or 1.0
+            unit = max(float(np.max(self.widths)), float(np.max(np.abs(self.centre - self._arrays.at)))) or 1.0
             made = self.support(w, unit, reach, unseen=unseen, through=through)
             return Counterpart(unit * made.value, made.constraints)
         reach = (float(np.max(self.widths)) if reach is None else reach) or unit
@@ -554,8 +558,9 @@ class Membership:
             if inner.size:
                 constraints.append(pull[inner] @ z == 0)
         middle = self.centre / unit if through is None else (self.centre / unit) @ through
-        value = middle @ w + (beyond if reach == unit else (reach / unit) * beyond)
-        return Counterpart(convex(value), constraints + program.cones.constraints(z, dual=True))
+        # What lies beyond the centre by itself: beside that of a far centre it would drown in one variable.
+        value = middle @ w + convex(beyond if reach == unit else (reach / unit) * beyond)
+        return Counterpart(value, constraints + program.cones.constraints(z, dual=True))
 
     def _along(self) -> tuple[Array, Array] | None:
         """A basis N of what the equations leave free, for a set without an inside, and its part in the set's coordinates.
@@ -604,7 +609,8 @@ class Membership:
         """
         centre, known = self.centre, np.zeros(self.size) if self._known is None else self._known
         for exact, left in ((known, np.where(self._flat, TOLERATED, SNAPPED)), (0.0, BESIDE)):
-            near = np.abs(centre - exact) <= left * np.maximum(self.widths, np.abs(exact))
+            sizes = np.maximum(self.widths, np.abs(exact - np.where(exact == 0, 0.0, self._arrays.at)))
+            near = np.abs(centre - exact) <= left * sizes + DIGITS * np.abs(exact)
             # Some coordinates of a point in a plane that is across them, moved without the others, leave the plane.
             near &= self._flat | (near.all() or not self._is_across)
             centre = np.where(near, exact, centre)

@@ -15,17 +15,21 @@ from convexnovelty.errors import InputError
 from convexnovelty.units import in_units, with_even_squares
 from convexnovelty.validation import Array
 
-__all__ = ["SHARED", "Arrays", "implied"]
+__all__ = ["SHARED", "Arrays", "implied", "reach_from"]
 
 LEFT_OUT = ("symmetric", "PSD", "NSD", "diag", "sparsity", "complex", "hermitian", "imag")  # attributes of variables
 SHARED = "multiple of a member in round coordinates"  # the name of variables whose size is one already
+
+DOUBLINGS = 256  # powers of two, up and down from one, among which the size of a set is looked for
+SMALLEST = 1e-14  # share of a centre below which a step from it is rounding
+LINES = 4  # directions in which it is
 
 Description = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class Arrays:
-    """A membership as compiled, the columns that belong to its vector, and the units that they count.
+    """A membership as compiled, the columns that belong to its vector, the units that they count, and from where.
 
     ``shown`` are values of its further variables in the middle of the set, NaN where nobody knows one.
     """
@@ -34,20 +38,26 @@ class Arrays:
     columns: Any
     units: Array
     shown: Array
+    at: Array
 
     @classmethod
-    def compiled(cls, description: Description, size: int, name: str, units: Array | None = None) -> Arrays:
+    def compiled(
+        cls, description: Description, size: int, name: str, units: Array | None = None, at: Array | None = None
+    ) -> Arrays:
         """From a function that turns a CVXPY vector of length ``size`` into constraints on it and further variables.
 
         ``name`` is what an error message calls the set; ``units`` are sizes that the entries of the vector are expected to
-        have, ones by default.
+        have, ones by default, and ``at`` is where they are counted from, the origin by default.
         """
         v = cp.Variable(size)
+        at = np.zeros(size) if at is None else at
         weights = np.arange(1.0, size + 1.0)
         units = np.ones(size) if units is None else units
         try:
             # Beside a right-hand side of 1e16 a coefficient of one passes for rounding, in CVXPY's arrays and in ours.
-            constraints = description(v if (units == 1.0).all() else cp.multiply(units, v))
+            step = v if (units == 1.0).all() else cp.multiply(units, v)
+            # A distance from a far centre is a difference of large numbers, which cancel here and nowhere else.
+            constraints = description(at + step if at.any() else step)
         except (AttributeError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
@@ -100,11 +110,13 @@ class Arrays:
             sizes[columns] = units
             program, scales = in_units(program, columns, sizes)
             shown = shown / scales
-        return cls(program.without_repetition(), columns, units, shown)
+        return cls(program.without_repetition(), columns, units, shown, at)
 
     def moves_to(self, other: Arrays) -> bool:
         """Whether the other differs in its right-hand side alone, so that a parameter can follow."""
         one, two = self.program, other.program
+        if not (np.array_equal(self.units, other.units) and np.array_equal(self.at, other.at)):
+            return False
         return one.A.shape == two.A.shape and one.cones == two.cones and (one.A != two.A).nnz == 0
 
 
@@ -124,6 +136,35 @@ def implied(arrays: Arrays) -> list[int]:
         if block.kind == "semidefinite" and alone:
             found.append(k)
     return found
+
+
+def reach_from(description: Description, at: Array) -> float | None:
+    """How far a set reaches from a member along random lines, to a power of two, by the values of its constraints alone.
+
+    No unit has to be known for that. None where the point is no member to the last digit, or next to none, where further variables
+    have a say, and where the set does not end.
+    """
+    v = cp.Variable(at.size)
+    stated = description(v)
+    constraints = list(stated) if isinstance(stated, (list, tuple)) else [stated]
+    if not all(isinstance(one, cp.Constraint) and [x.id for x in one.variables()] == [v.id] for one in constraints):
+        return None
+
+    def holds(point: Array) -> bool:
+        v.value = point
+        return not any(np.any(one.violation()) for one in constraints)
+
+    reach = 0.0
+    for line in np.random.default_rng(22).standard_normal((LINES, at.size)):
+        step = line / np.linalg.norm(line)
+        low, high = -DOUBLINGS, DOUBLINGS
+        if not holds(at) or holds(at + 2.0**high * step):
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if holds(at + 2.0**middle * step) else (low, middle)
+        reach = max(reach, 2.0**low)
+    return reach if reach > SMALLEST * float(np.abs(at).max(initial=0.0)) else None
 
 
 def _refuse_misleading(constraint: cp.Constraint, v: cp.Variable, name: str) -> None:

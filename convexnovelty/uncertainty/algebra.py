@@ -90,9 +90,13 @@ class Operator(Composite):
         return list(member[:count]), tuple(member[count:])
 
     def fresh(self) -> list[Any]:
-        """Variables for another member of the family; covariances are positive semidefinite."""
-        shapes = [np.shape(block) for block in self.origin]
-        return [cp.Variable(shape, PSD=True) if len(shape) == 2 else cp.Variable(shape) for shape in shapes]
+        """Another member of the family in variables: covariances are positive semidefinite, the others steps from the centre,
+        beside which a set may be small."""
+        blocks = self.origin
+        return [
+            cp.Variable(block.shape, PSD=True) if block.ndim == 2 else block + cp.Variable(block.shape)
+            for block in map(np.asarray, blocks)
+        ]
 
 
 def placed(part: UncertaintySet, around: Any) -> Any:

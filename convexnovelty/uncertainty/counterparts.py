@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from typing import Any, Literal
 
@@ -35,6 +36,9 @@ __all__ = [
 ]
 
 ENROLS_NOTHING = "the functions that methods call"
+
+# Shares of a far centre between which what a set adds to it is computed once more in its own size.
+LEFT, BESIDE = 1e-12, 1e-2
 
 Route = Literal["best", "closed", "derived"] | None
 
@@ -243,9 +247,9 @@ def _spread(uncertainty: Any) -> float:
 def evaluate_loss(uncertainty: UncertaintySet, a: Any, kappa: float, route: Route = "best") -> float:
     """The number that :func:`worst_loss` stands for at a fixed ``a``."""
     known_set(uncertainty, *MOMENTS)
-    return _evaluated(
-        uncertainty, along(uncertainty, a), lambda direction: worst_loss(uncertainty, direction, kappa, route)
-    )
+    a = along(uncertainty, a)
+    central = float(uncertainty.mean @ a) if isinstance(uncertainty, (MeanSet, MomentSet)) else 0.0
+    return _evaluated(uncertainty, a, lambda direction: worst_loss(uncertainty, direction, kappa, route), central)
 
 
 def evaluate_deviation(uncertainty: UncertaintySet, a: Any, route: Route = "best") -> float:
@@ -262,11 +266,13 @@ def evaluate_support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "be
     w = along(uncertainty, w, "w")
     if isinstance(uncertainty, PointSet) and uncertainty._center is None:
         uncertainty = uncertainty.centred(np.zeros(w.size))
-    return _evaluated(uncertainty, w, lambda direction: support(uncertainty, direction, route))
+    central = float((uncertainty.center if isinstance(uncertainty, PointSet) else uncertainty.mean) @ w)
+    return _evaluated(uncertainty, w, lambda direction: support(uncertainty, direction, route), central)
 
 
-def _evaluated(uncertainty: Any, a: Array, counterpart: Any) -> float:
-    """A worst case at ``a``, computed at the direction in which losses are of the order of one.
+def _evaluated(uncertainty: Any, a: Array, counterpart: Any, central: float = 0.0) -> float:
+    """A worst case at ``a``, of which the centre's point or mean makes ``central``, computed at the direction in which losses are
+    of the order of one.
 
     Solvers know absolute tolerances: along a short axis of the moments the size of the direction alone would leave
     few digits.
@@ -283,6 +289,10 @@ def _evaluated(uncertainty: Any, a: Array, counterpart: Any) -> float:
     if abs(value) > 100.0 * size:  # the set is much larger than its centre, or a solver thought so
         size = max(size, _reach(uncertainty, a))
         value = size * evaluate(counterpart(a / size))
+    beyond = abs(value - central)
+    if LEFT * size < beyond < BESIDE * size:  # a far centre has taken digits of what the set adds to it
+        with contextlib.suppress(SolverError):
+            value = beyond * evaluate(counterpart(a / beyond))
     return value
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +32,7 @@ from convexnovelty.direct import attempts
 from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError, SolverError
 from convexnovelty.membership import Counterpart, Membership, convex
 from convexnovelty.places import DONE
-from convexnovelty.set_arrays import Arrays
+from convexnovelty.set_arrays import Arrays, reach_from
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import UNSEEN, Face
 from convexnovelty.uncertainty.tools import as_expression, listed
@@ -92,7 +93,9 @@ def _made(uncertainty: UncertaintySet) -> Membership:
         for name in uncertainty.numbers():
             uncertainty.fix(name)
         center = _flat_center(uncertainty)
-        arrays = Arrays.compiled(lambda v: [v == center], arrays.columns.size, repr(uncertainty), arrays.units)
+        arrays = Arrays.compiled(
+            lambda v: [v == center], arrays.columns.size, repr(uncertainty), arrays.units, arrays.at
+        )
         return Membership(arrays, repr(uncertainty))
     center, thinnest = _flat_center(uncertainty), _thinnest(uncertainty)
     if uncertainty._tuner is None:
@@ -126,7 +129,8 @@ def _follow(made: Membership, changed: UncertaintySet) -> None:
 def _arrays(uncertainty: UncertaintySet) -> Arrays:
     def make() -> Arrays:
         describe, size = _description(uncertainty, uncertainty.dimension)  # type: ignore[attr-defined]
-        return Arrays.compiled(describe, size, repr(uncertainty), _units(uncertainty))
+        units = _units(uncertainty, describe)
+        return Arrays.compiled(describe, size, repr(uncertainty), units, _start(uncertainty))
 
     arrays: Arrays = uncertainty.kept("arrays", make)
     return arrays
@@ -162,7 +166,7 @@ def _is_nominal(uncertainty: UncertaintySet) -> bool:
 def _size_left(uncertainty: UncertaintySet, arrays: Arrays) -> float:
     """How far a solver gets from the centre along a random line, as a share of its size; infinity where it fails."""
     program, scale = arrays.program.equilibrated()
-    center = _flat_center(uncertainty) / (arrays.units * scale.columns[arrays.columns])
+    center = (_flat_center(uncertainty) - arrays.at) / (arrays.units * scale.columns[arrays.columns])
     direction = np.random.default_rng(20).standard_normal(center.size)
     direction /= np.linalg.norm(direction) * max(1.0, float(np.linalg.norm(center)))
     left = 0.0
@@ -196,8 +200,11 @@ def _thinnest(uncertainty: Any) -> float:
     return float(np.linalg.svd(factor / np.linalg.norm(factor, axis=0), compute_uv=False)[-1]) ** 2
 
 
-def _units(uncertainty: Any) -> Array:
+def _units(uncertainty: Any, describe: Callable[[Any], Any]) -> Array:
     """A size for each entry of that vector, by what the centre is like: squares of lengths for covariances.
+
+    How far a set of points or means reaches is asked of its constraints where the centre's own length is not of the order of one:
+    steps from a far centre have nothing to do with its distance from the origin.
 
     Powers of two, so that the arrays have the same digits in all units; ones for what is no more than 32 times off, so that
     most sets have ones.
@@ -213,7 +220,18 @@ def _units(uncertainty: Any) -> Array:
         rows, columns = triangle(lengths.size)
         return np.concatenate([lengths[: lengths.size * pairs], lengths[rows] * lengths[columns]])
     center = _flat_center(uncertainty)
-    return np.full(center.size, _step(float(np.abs(center).max())))
+    unit = _step(float(np.abs(center).max()))
+    reach = None if unit == 1.0 else reach_from(describe, center)
+    return np.full(center.size, unit if reach is None else _step(reach))
+
+
+def _start(uncertainty: Any) -> Array:
+    """Where the entries of that vector are counted from: the centre, of covariances the origin, whose cone begins there."""
+    center = _flat_center(uncertainty)
+    if isinstance(uncertainty, (CovarianceSet, MomentSet)):
+        means = center.size - triangle(uncertainty.dimension)[0].size
+        return np.where(np.arange(center.size) < means, center, 0.0)
+    return center
 
 
 def _step(length: float) -> float:

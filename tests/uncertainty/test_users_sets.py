@@ -14,6 +14,7 @@ from convexnovelty import derivation
 from convexnovelty import uncertainty as sets
 from convexnovelty.declare import call
 from convexnovelty.errors import InputError
+from convexnovelty.moments import Moments
 
 
 class Mine(sets.CovarianceSet):
@@ -455,3 +456,60 @@ def test_values_of_variables_that_are_fewer_than_their_entries_are_left_alone(un
     right = unit * np.sqrt(1.8 + 3 * 0.1)
     for recipe in (Shown(0.1 * unit**2), Shown(0.1 * unit**2) | Shown(0.05 * unit**2)):
         assert sets.evaluate_deviation(recipe.centred(moments), a) == pytest.approx(right, rel=1e-6)
+
+
+ALONG = np.array([1.0, -2.0, 0.5])
+# Constraints on a step and how far they let one go along that: dual norms, and for Huber's function the point (0.1, -2.56875, 0.05),
+# whose slopes (0.2, -0.4, 0.1) are a fifth of the direction.
+FAR_KINDS = {
+    "fourth powers": (lambda v: [cp.sum(cp.power(v, 4)) <= 1], float(np.linalg.norm(ALONG, 4 / 3))),
+    "cubes": (lambda v: [cp.sum(cp.power(cp.abs(v), 3)) <= 1], float(np.linalg.norm(ALONG, 3 / 2))),
+    "huber": (lambda v: [cp.sum(cp.huber(v, 0.2)) <= 1], 5.2625),
+}
+
+
+@pytest.mark.parametrize("far", [0.0, 1e2, 1e4, 1e5, 1e7])
+@pytest.mark.parametrize("kind", ["fourth powers", "cubes", "huber"])
+def test_steps_from_a_far_centre_are_measured_from_it(kind, far):
+    """Constants of a far centre drown what is of size one, unless steps are counted from there and in their own length."""
+    stated, reach = FAR_KINDS[kind]
+    center = far * np.array([0.4, 0.5, 0.6])
+
+    class Means(sets.MeanSet):
+        def membership(self, m):
+            return stated(m - self.center)
+
+    nominal = Moments(center, np.eye(3))
+    close = 3e-6 * reach + 1e-14 * far
+    means = Means().centred(nominal)
+    points = sets.ConicSet(stated).centred(center)
+    for found in (
+        sets.evaluate_support(means, ALONG),
+        sets.evaluate_support(points, ALONG),
+        sets.adversary(points, ALONG).value,
+        sets.evaluate_loss((Means() * sets.ExactCovariance()).centred(nominal), ALONG, 0.0, "derived"),
+    ):
+        assert found - center @ ALONG == pytest.approx(reach, abs=close)
+
+
+@pytest.mark.parametrize("far", [1e2, 1e6, 1e7])
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        sets.MeanEllipsoid(0.2) + np.array([0.1, 0.0, 0.2]),
+        sets.MeanEllipsoid(0.1) + sets.MeanWithin(sets.NormBall(1, 0.2)),
+        sets.MeanMetricEllipsoid(0.3) & sets.MeanWithin(sets.NormBall(1, 0.3)),
+        sets.MeanMetricEllipsoid(0.3) | sets.MeanWithin(sets.Box(None, 0.2)),
+        sets.MeanWithin(sets.Polyhedron(np.vstack([np.eye(3), -np.eye(3)]), 0.2 * np.ones(6))),
+    ],
+    ids=repr,
+)
+def test_a_machine_of_means_goes_with_the_data_wherever_they_are_moved(recipe, far):
+    rng = np.random.default_rng(0)
+    X, middle = rng.normal(size=(12, 3)) + np.array([3.0, 1.0, -2.0]), np.array([-1.0, -1 / 3, 2 / 3])
+    near, away = (
+        cn.moment_classifier(X + z, Moments(middle + z, np.diag([1.0, 0.5, 0.8])), 0.05, recipe).solve()
+        for z in (np.zeros(3), far * np.array([0.4, 0.5, 0.6]))
+    )
+    assert away.objective == pytest.approx(near.objective, rel=2e-6 + 1e-13 * far)
+    assert away.guarantee.bound == pytest.approx(near.guarantee.bound, abs=1e-5)
