@@ -488,18 +488,24 @@ class Formulation:
         thread are seen by all: give each thread a formulation of its own, or use :meth:`path`, which sets and solves in
         one turn.
 
-        Where numbers were set far from those that the program was made for, so that its value is not known to a share of
-        1e-6 of itself, it is made anew and solved again, and the better of both solutions counts. :attr:`variables` that
+        Where numbers were set far from those that the program was made for, so that no attempt ends with a solution or its value
+        is not known to a share of 1e-6 of itself, it is made anew and solved again, and the better of both solutions counts. :attr:`variables` that
         were taken before may then belong to the program that was.
         """
         with self._turn:
             return self._solve(solver, options)
 
     def _solve(self, solver: str | None, options: Mapping[str, Any]) -> Solution:
-        solution, share = self._solved(solver, options)
+        try:
+            solution, share = self._solved(solver, options)
+        except SolverError:
+            if options or not self._may_be_made_anew:
+                raise
+            self._remake({}, [])
+            solution, share = self._solved(solver, {})
         # A solver that is less exact by itself is no sign of numbers that have left the scale of the program.
         known = KNOWN if solution.solver == solvers.DEFAULT_SOLVER else DOUBTFUL
-        if share > known and self._moved and self.recipe is not None and self._held is None:
+        if share > known and self._may_be_made_anew:
             solution, share = self._better_anew(solution, share, solver)
         if share > DOUBTFUL:
             warnings.warn(
@@ -509,6 +515,11 @@ class Formulation:
                 stacklevel=3,
             )
         return solution
+
+    @property
+    def _may_be_made_anew(self) -> bool:
+        """Whether numbers were set, which may have left the scale of the program, and nobody has added to it."""
+        return self._moved and self.recipe is not None and self._held is None
 
     def _better_anew(self, solution: Solution, share: float, solver: str | None) -> tuple[Solution, float]:
         """The solution of the program made anew for its numbers, unless that is known to fewer digits than the one at hand."""
@@ -619,7 +630,8 @@ class Formulation:
     def evaluate(self, values: Values) -> tuple[float, float] | None:
         """The objective at given values of the letters, and the worst constraint violation in the solver's units.
 
-        None where the letters do not fix every variable. Values that are not finite are feasible nowhere: the violation is
+        ``solution.values`` will do: what a reading adds to all letters of the program is passed over. None where the letters do not
+        fix every variable, as those of a derived counterpart. Values that are not finite are feasible nowhere: the violation is
         infinite there, and where a constraint leaves the range of float64.
         """
         with self._turn:
@@ -627,10 +639,11 @@ class Formulation:
 
     def _evaluate(self, values: Values) -> tuple[float, float] | None:
         self._refuse_other_numbers()
-        if not isinstance(values, Mapping) or not set(values) <= set(self._quantities):
-            raise InputError(
-                f"values: {shown(values)} was found; give values by the letters {', '.join(sorted(self._quantities))}"
-            )
+        letters = set(self._quantities)
+        if not isinstance(values, Mapping) or not (set(values) <= letters or letters <= set(values)):
+            found = ", ".join(map(str, values)) if isinstance(values, Mapping) else shown(values)
+            raise InputError(f"values: {found} was found; give values by the letters {', '.join(sorted(letters))}")
+        values = {name: value for name, value in values.items() if name in letters}
         if not all(np.isfinite(np.asarray(value, dtype=float)).all() for value in values.values()):
             return math.nan, math.inf
         fixed = {q.variable.id for name, q in self._quantities.items() if name in values}

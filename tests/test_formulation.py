@@ -18,7 +18,15 @@ from convexnovelty.declare import call
 from convexnovelty.errors import InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.formulation import Formulation, Quantity, Tunable
 from convexnovelty.methods import hard_margin, negative_data, separation_from_mean
-from convexnovelty.uncertainty import FrobeniusBall, GelbrichBall, MeanEllipsoid, WishartBall
+from convexnovelty.uncertainty import (
+    FrobeniusBall,
+    GelbrichBall,
+    MeanEllipsoid,
+    MeanWithin,
+    NormBall,
+    SubspaceBall,
+    WishartBall,
+)
 from convexnovelty.validation import nonnegative
 
 
@@ -573,6 +581,38 @@ def test_evaluate_tries_a_point_in_the_program():
     assert objective == pytest.approx(0.25)
     assert violation == pytest.approx(0.5)
     assert problem.evaluate({}) is None
+
+
+def test_evaluate_takes_the_values_of_a_solution():
+    """What a reading adds to the letters of the program, such as kappa, is passed over; unknown ones alone are refused by name."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(14, 3)) + np.array([4.0, 5.0, -6.0])
+    one, other = cn.Moments([4.0, 5.0, -6.0], np.eye(3)), cn.Moments([-2.0, -2.0, 3.0], np.diag([1.0, 2.0, 0.5]))
+    for problem in (
+        cn.two_class_mpm(one, other, FrobeniusBall(0.3)),
+        cn.moment_classifier(X, other, 0.05),
+        cn.mahalanobis_svm(cn.LinearFeatures(X), 0.3),
+    ):
+        solution = problem.solve()
+        assert set(solution.values) > set(problem.variables)
+        objective, violation = problem.evaluate(solution.values)
+        assert objective == pytest.approx(solution.objective, rel=1e-9) and violation < 1e-8
+        with pytest.raises(InputError, match="values: kappa was found; give values by the letters "):
+            problem.evaluate({"kappa": 1.0})
+
+
+def test_a_program_that_fails_where_its_numbers_were_set_is_made_anew():
+    def made(radius):
+        S = np.array([[1.2, 0.6, -0.8], [0.6, 0.8, 0.3], [-0.8, 0.3, 3.4]])
+        means = MeanEllipsoid(0.1) + MeanWithin(NormBall(2, 0.1))
+        covariances = SubspaceBall(np.array([[0.6, -0.9], [0.5, 0.3], [-0.5, -1.3]]), radius)
+        mean = np.array([5.4, 10.7, 8.8])
+        return cn.two_class_mpm(cn.Moments(mean, S), cn.Moments(-mean, S), means * covariances)
+
+    problem = made(2.0)
+    problem.solve()
+    found = problem.set(radius=2000.0).solve()
+    assert found.objective == pytest.approx(made(2000.0).solve().objective, rel=1e-5)
 
 
 def test_importing_the_package_does_not_import_cvxpy():
