@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
-from convexnovelty.features import FeatureMap
-from convexnovelty.regions import Guarantee, HalfSpace, Interval, below_level, spread
+from convexnovelty.features import FeatureMap, LinearFeatures
+from convexnovelty.regions import ROUNDING, Guarantee, HalfSpace, Interval, below_level, spread
 from convexnovelty.validation import Array, fraction, vector
 
 if TYPE_CHECKING:  # estimators that need no program read their thresholds here, and start sooner without it
@@ -25,12 +25,14 @@ if TYPE_CHECKING:  # estimators that need no program read their thresholds here,
 __all__ = [
     "NOTHING",
     "NO_DIRECTION",
+    "exact_lengths",
     "gram_form",
     "least_share",
     "libsvm_rounding",
     "libsvm_share",
     "margin_reading",
     "margin_unit",
+    "mean_of_lowest",
     "not_hard",
     "nothing_separated",
     "outlier_share",
@@ -38,6 +40,7 @@ __all__ = [
     "printed_bound",
     "quantile_interval",
     "sample_shares",
+    "separates",
     "signs",
     "slack_price",
 ]
@@ -230,12 +233,36 @@ def below(scores: Array, offset: float, slack: float = ON_MARGIN) -> NDArray[np.
     return np.asarray(scores < offset - slack * scale)
 
 
+def mean_of_lowest(scores: Array, share: float, shares: Array | None = None) -> float:
+    r"""The mean of the scores over the lowest ``share`` of the weight: the least score w'v of a point v of the reduced hull."""
+    given = np.asarray(scores, dtype=float)
+    parts = np.full(given.size, 1 / given.size) if shares is None else shares
+    order = np.argsort(given, kind="stable")
+    before = np.cumsum(parts[order]) - parts[order]
+    taken = np.clip(share - before, 0.0, parts[order])
+    return float(taken @ given[order] / taken.sum())
+
+
+def exact_lengths(features: FeatureMap) -> Array | None:
+    """The lengths of points that are their own coordinates; None where a factorisation has rounded the coordinates."""
+    return np.sqrt(features.squared_norms()) if isinstance(features, LinearFeatures) else None
+
+
+def separates(scores: Array, lengths: Array, unit: float, nu: float, shares: Array | None = None) -> bool:
+    r"""Whether scores w'x prove by themselves that the reduced hull does not hold the origin, however near to it it comes.
+
+    Whatever w is, no point of the reduced hull has a score below :math:`\texttt{mean_of_lowest}`, and the origin has the score
+    zero. A w that is a sum of terms of size ``unit`` leaves the score of a point as long as ``lengths`` unknown by rounding.
+    """
+    return mean_of_lowest(scores - ROUNDING * unit * lengths, nu, shares) > 0
+
+
 def nothing_separated(squared: float, unit: float, nu: float, origin: str = "the origin") -> Guarantee | None:
     r"""What there is to say where :math:`\|w\|^2` is zero to a solver beside features of size ``unit``; else None."""
     if squared > NO_DIRECTION * unit**2:
         return None
     return Guarantee(
-        f"{NOTHING}: the reduced hull of the sample at the fraction {nu:.6g} holds {origin}, "
+        f"{NOTHING}: the reduced hull of the sample at the fraction {nu:.6g} holds {origin} to that accuracy, "
         "so nothing is separated and every point is inside",
         bound=1.0,
     )
@@ -287,6 +314,7 @@ def margin_reading(
     theorem: str = "proposition 8.3",
     outside: str = "lie outside",
     origin: str = "the origin",
+    lengths: Array | None = None,
 ) -> Reading:
     r"""The half-space :math:`\langle w, z\rangle \ge \rho + \text{shift}` of a maximal margin, and its nu-property.
 
@@ -298,11 +326,14 @@ def margin_reading(
     unit : the size of the features, against which w is found to be zero.
     shift : what the offset of the region exceeds rho by.
     theorem, outside, origin : words of the guarantee.
+    lengths : (n,) the lengths of the points where their scores are w'x in exact coordinates, which may prove that the origin
+        is separated where w is zero to a solver; None where they are not.
     """
     from convexnovelty.formulation import Reading
 
     interval = quantile_interval(scores, nu, shares)
-    if (nothing := nothing_separated(float(normal @ normal), unit, nu, origin)) is not None:
+    nothing = nothing_separated(float(normal @ normal), unit, nu, origin)
+    if nothing is not None and (lengths is None or not separates(scores, lengths, unit, nu, shares)):
         # What a solver left of w is rounding, and would cut through the sample at random.
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, interval)
     scale = spread(scores[shares > 0])

@@ -256,6 +256,11 @@ class Guarantee(str):
         """The guarantee "P(outside) <= bound for claim"."""
         return cls(f"P(outside) <= {bound:.6g} for {claim}", bound, claim)
 
+    @property
+    def counts(self) -> bool:
+        """Whether the sentence counts the training points outside, of whose weight ``bound`` is then the largest share."""
+        return self.recounted(0, 0.0) is not self
+
     def recounted(self, outside: int, weight: float | None = None) -> Guarantee:
         """The same sentence with another number of training points outside, or share of their weight; else as it is."""
         text, found = re.subn(r"^\d+(?= of \d+ training points lie outside)", str(outside), str(self))

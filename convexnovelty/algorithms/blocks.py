@@ -41,6 +41,7 @@ ROUGH, FINE, MANY = 1e-4, 1e-6, 100
 ROUNDING = 4e-15  # relative to the gradient: what its last bits may add up to
 PATIENCE = 20  # working sets after which a gap that rounding explains is one that nothing will close
 REFRESHED = 10  # columns a support vector beyond which the gradient is evaluated anew at the end
+CLOSE = 100.0  # times the last bits of a score: a gap below that is seen in a gradient that is evaluated anew alone
 GOLDEN = 0.5 * 5.0**0.5 - 0.5
 
 
@@ -67,8 +68,9 @@ def minimise(
     """
     solver = _Solver(np.empty(min(CACHE, padded(gram.size) ** 2)), rounds)
     state = solver.solve(gram, linear, box, tolerance, start)
-    if state.columns > REFRESHED * np.count_nonzero(state.b):
-        # So many columns were added that their rounding may show; to evaluate the gradient anew costs little beside them.
+    many = state.columns > REFRESHED * np.count_nonzero(state.b)
+    if many or tolerance < CLOSE * _rounding(gram, state.b):
+        # The rounding of all columns that were added may show; to evaluate the gradient anew costs little beside them.
         state.gradient = linear.copy()
         solver.add(gram, state, np.arange(state.b.size), state.b)
         state = solver.solve(gram, linear, box, tolerance, state)

@@ -24,7 +24,7 @@ from convexnovelty.estimators.scores import Score
 from convexnovelty.false_positives import Calibration, threshold_rank
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear, Precomputed
-from convexnovelty.modelling import NOTHING
+from convexnovelty.modelling import NOTHING, SHARE_ROUNDING, quantile_interval
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, spread
 from convexnovelty.tails import as_tail
 from convexnovelty.validation import (
@@ -295,7 +295,6 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.certificate_ = learned.certificate
         self.objective_ = learned.objective
         inside = self.score_(X[kept]) if learned.inside is None else learned.inside
-        exact = learned.exact and learned.certificate is None
         if held_out.any():
             # Points tie with points learnt from, whose scores are larger where the held-out ones are all alike.
             scale = spread(inside) + ROUNDING / TIE_TOLERANCE * learned.scale
@@ -303,17 +302,25 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             self.offset_: float = -calibration.threshold
             self.guarantee_: Guarantee | None = calibration.guarantee
         else:
-            # Support vectors lie on the boundary and belong to the region, whatever rounding says.
-            # What a solver leaves is relative to the scores themselves, which may all be alike.
-            tie = TIE_TOLERANCE * spread(inside, exact=exact)
-            self.offset_ = learned.level - tie - ROUNDING * learned.scale
-            self.guarantee_ = learned.guarantee
-            if learned.guarantee is not None:
-                # The sentence and ``predict`` count with one offset.
-                out = inside - self.offset_ < 0
-                share = None if weights is None else float(weights[kept][out].sum() / weights[kept].sum())
-                self.guarantee_ = learned.guarantee.recounted(int(out.sum()), share)
+            self._set_level(learned, inside, None if weights is None else weights[kept] / weights[kept].sum())
         return self
+
+    def _set_level(self, learned: Learned, inside: Array, shares: Array | None) -> None:
+        """The method's own threshold, and its sentence with what that leaves outside."""
+        # Support vectors lie on the boundary and belong to the region, whatever rounding says.
+        # What a solver leaves is relative to the scores themselves, which may all be alike.
+        exact = learned.exact and learned.certificate is None
+        tie = TIE_TOLERANCE * spread(inside, exact=exact) + ROUNDING * learned.scale
+        self.offset_, self.guarantee_ = learned.level - tie, learned.guarantee
+        if learned.guarantee is None or not learned.guarantee.counts:
+            return
+        out, share = _outside(inside, self.offset_, shares)
+        if share > learned.guarantee.bound + SHARE_ROUNDING:
+            # The level is a quantile of scores as the method knew them; as they are evaluated here they have another.
+            self.offset_ = quantile_interval(inside, learned.guarantee.bound, shares).used - tie
+            out, share = _outside(inside, self.offset_, shares)
+        # The sentence and ``predict`` count with one offset.
+        self.guarantee_ = learned.guarantee.recounted(out, None if shares is None else share)
 
     def _held_out(self, n: int) -> Any:
         held_out = np.zeros(n, dtype=bool)
@@ -368,6 +375,12 @@ class WeightedNoveltyEstimator(NoveltyEstimator):
         check_parameters(self)
         X = validated(self, X, ensure_min_samples=2, accept_sparse=self._sparse_form())
         return self._fit(X, None if sample_weight is None else checked_weights(sample_weight, X))
+
+
+def _outside(scores: Array, offset: float, shares: Array | None) -> tuple[int, float]:
+    """How many training points ``predict`` calls novel, and their share of the weight."""
+    out = scores - offset < 0
+    return int(out.sum()), float(out.mean() if shares is None else shares[out].sum())
 
 
 def _counted(X: Array, weights: Array) -> tuple[Array, Array]:

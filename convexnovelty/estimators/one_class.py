@@ -16,7 +16,7 @@ from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, fea
 from convexnovelty.estimators.scores import BallScore, DistanceScore, ExpansionScore, RegionScore
 from convexnovelty.features import FeatureMap
 from convexnovelty.kernels import Linear, Precomputed
-from convexnovelty.modelling import NOTHING, nothing_separated, outlier_share, quantile_interval
+from convexnovelty.modelling import NOTHING, nothing_separated, outlier_share, quantile_interval, separates
 from convexnovelty.moments import Moments
 from convexnovelty.regions import ROUNDING, SOLVED, TIE_TOLERANCE, Guarantee, below_level, spread
 from convexnovelty.validation import Array, number
@@ -142,15 +142,15 @@ class OneClassSVM(_KernelMachine):
             solution = one_class_svm.one_class_svm(features, nu, weights=weights).solve(name)
             return self._solved(features, solution, X)
         result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), tolerance=TOLERANCE, of_scores=OF_SCORES)
+        score = ExpansionScore.of(X, result.multipliers, result.kernel)
+        # Offset and counts are of the very scores that ``predict`` evaluates: those that the solver keeps round otherwise.
+        inside, lengths = score(X), np.sqrt(result.kernel.diagonal(X))
         # The size of the terms that w is the sum of: far points that have no part in it say nothing of its digits.
-        lengths = np.sqrt(result.kernel.diagonal(X))
         unit = float(result.multipliers @ lengths)
-        if (nothing := nothing_separated(2 * result.objective, unit, nu)) is not None:
+        nothing = nothing_separated(2 * result.objective, unit, nu)
+        if nothing is not None and not separates(inside, lengths, unit, nu, _shares(weights)):
             flat = ExpansionScore.of(X, np.zeros(X.shape[0]), result.kernel)
             return Learned(flat, 0.0, nothing, objective=result.objective)
-        score = ExpansionScore.of(X, result.multipliers, result.kernel)
-        # The offset is a quantile of the scores that are given out: those of the solver differ from them by rounding.
-        inside = score(X)
         offset = quantile_interval(inside, nu, _shares(weights)).used
         # A score is known to rounding of its terms, which may be by orders larger than what is left of them.
         terms = unit * lengths

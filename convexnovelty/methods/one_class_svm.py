@@ -21,6 +21,7 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, 
 from convexnovelty.modelling import (
     below,
     check_features,
+    exact_lengths,
     gram_form,
     least_share,
     libsvm_rounding,
@@ -88,7 +89,8 @@ def one_class_svm(
 
 
 def _reading(features: FeatureMap, normal: Array, nu: float, shares: Array) -> Reading:
-    return margin_reading(np.asarray(features.training) @ normal, normal, nu, shares, unit=features.middle)
+    scores = np.asarray(features.training) @ normal
+    return margin_reading(scores, normal, nu, shares, unit=features.middle, lengths=exact_lengths(features))
 
 
 def _at_point(features: FeatureMap, values: Values, shares: Array) -> Reading:
