@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from convexnovelty.errors import InputError
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Region
-from convexnovelty.validation import Array, choice, points
+from convexnovelty.validation import Array, choice, nonnegative, points, vector
 
 __all__ = ["COMPARISONS", "ClassRegions", "Comparison"]
 
@@ -32,6 +32,7 @@ class ClassRegions(Region):
         :math:`(\langle w_c, z\rangle - \rho_c)/\|w_c\|`, a length in feature space, the same unit for all classes;
         "ratio" is :math:`\langle w_c, z\rangle/\rho_c - 1`, in units of the class's own margin; "raw" is the output
         itself, whose size depends on how spread out the class is.
+    scale : the size of scores of which ties are a share, one number or one a class, of shape (k,).
     """
 
     classes: NDArray[Any]
@@ -39,11 +40,23 @@ class ClassRegions(Region):
     offsets: Array
     comparison: Comparison = "distance"
     tolerance: float = TIE_TOLERANCE
-    scale: float | None = None
+    scale: Any = None
 
     def __post_init__(self) -> None:
         choice(self.comparison, "comparison", COMPARISONS)
-        self._check()
+        object.__setattr__(self, "tolerance", nonnegative(self.tolerance, "tolerance"))
+        if self.scale is not None:
+            given = vector(np.broadcast_to(self.scale, self.offsets.shape), "scale")
+            object.__setattr__(self, "scale", np.array([nonnegative(size, "scale") for size in given]))
+
+    @property
+    def tie(self) -> float:
+        """The largest tie of a class; :meth:`contains` takes each class's own."""
+        return float(self._ties.max(initial=0.0))
+
+    @property
+    def _ties(self) -> Array:
+        return np.asarray(self.tolerance * (np.zeros(self.offsets.size) if self.scale is None else self.scale))
 
     @property
     def level(self) -> float:
@@ -76,7 +89,14 @@ class ClassRegions(Region):
         """The class with the largest score for each point, of shape (m,), whether or not it claims the point."""
         return np.asarray(self.classes[self.scores(Z).argmax(axis=1)])
 
+    def contains(self, Z: Any, squared_norms: Any = None) -> NDArray[np.bool_]:
+        """Whether some class claims each row, of shape (m,); points on the boundary of a class are its own."""
+        return np.asarray((self.scores(Z) >= -(self._ties + self._roundings(Z))).any(axis=1))
+
     def rounding(self, Z: Any) -> Array:
         """The largest over the classes, each proportional to the terms of its sum."""
+        return np.asarray(self._roundings(Z).max(axis=1))
+
+    def _roundings(self, Z: Any) -> Array:
         terms = np.abs(points(Z, "Z")) @ np.abs(self.normals).T + np.abs(self.offsets)
-        return np.asarray(ROUNDING * (terms / self._divisors).max(axis=1))
+        return np.asarray(ROUNDING * terms / self._divisors)

@@ -38,6 +38,7 @@ from convexnovelty.validation import listed, number, own, shown
 __all__ = [
     "Attempt",
     "Formulation",
+    "Part",
     "Quantity",
     "Reading",
     "Recipe",
@@ -102,6 +103,19 @@ def _quantities(variables: Mapping[str, cp.Variable | Quantity]) -> dict[str, Qu
     return {name: v if isinstance(v, Quantity) else Quantity(v) for name, v in variables.items()}
 
 
+@dataclass(frozen=True)
+class Part:
+    """One of the independent programs of which a formulation is the sum.
+
+    ``formulation`` poses it in its own unit; ``placed`` puts its letters among those of the whole; ``share`` is what the point of
+    the whole may lack of its value, as a share of it.
+    """
+
+    formulation: Formulation
+    placed: Callable[[Values, Values], Values]
+    share: float
+
+
 class Formulation:
     """A convex program with its meaning.
 
@@ -120,6 +134,8 @@ class Formulation:
     suspect : called when a solver failed; returns the error to raise if there is no solution, else None.
     search : called before the solve that counts, with a function that solves the compiled problem as its parameters
         stand and returns its value; it moves a parameter to where the answer is, for example by bisection.
+    apart : where the program is a sum of independent ones, of which a small one is solved to the accuracy of the sum alone: from
+        the values of the letters to the :class:`Part` of each that is to be solved by itself.
     recipe : how the formulation was made.
     """
 
@@ -139,6 +155,7 @@ class Formulation:
         diagnose: Callable[[], SolveError | None] | None = None,
         suspect: Callable[[], SolveError | None] | None = None,
         search: Callable[[Callable[[], float]], None] | None = None,
+        apart: Callable[[Values], Sequence[Part]] | None = None,
         recipe: Recipe | None = None,
     ) -> None:
         self.problem = problem
@@ -155,6 +172,7 @@ class Formulation:
         self._diagnose = diagnose
         self._suspect = suspect
         self._search = search
+        self._apart = apart
         self._attempts = Attempts(problem)
         # Whether numbers have changed since it was made, in whose scale it is posed.
         self._moved = False
@@ -554,8 +572,32 @@ class Formulation:
         attempts: list[Attempt] = [*tried]
         timing: dict[str, float] = {}
         residuals = self._climb(rungs, attempts, timing)
-        share = 0.0 if options else self._attempts.share
-        return self._solution(residuals, attempts[-1].solver, attempts, time.perf_counter() - began, timing), share
+        share, objective = 0.0 if options else self._attempts.share, float(self.problem.value)
+        for part in () if self._apart is None else self._apart(self._values()):
+            left, judged = self._by_itself(part, solver, options, attempts)
+            share, residuals = max(share, left), max(residuals, judged or residuals, key=lambda found: found.worst)
+            objective = float(cast(Any, self.problem.objective.value))
+        seconds = time.perf_counter() - began
+        return self._solution(objective, residuals, attempts[-1].solver, attempts, seconds, timing), share
+
+    def _by_itself(
+        self, part: Part, solver: str | None, options: Mapping[str, Any], attempts: list[Attempt]
+    ) -> tuple[float, Residuals | None]:
+        """Solve a part and take its point; what its residuals may change of its value, and themselves.
+
+        Where that fails the point of the whole stays, with what is known of it.
+        """
+        try:
+            solution, left = part.formulation._solved(solver, options)
+        except SolverError:
+            return 0.0 if options else part.share, None
+        attempts.extend(solution.attempts)
+        for name, value in part.placed(self._values(), solution.values).items():
+            self._quantities[name].assign(value)
+        return left, solution.residuals
+
+    def _values(self) -> dict[str, Any]:
+        return {name: quantity.value for name, quantity in self._quantities.items()}
 
     def _value(self, rungs: Sequence[Rung]) -> float:
         """The value of the compiled problem as its parameters stand."""
@@ -571,17 +613,18 @@ class Formulation:
 
     def _solution(
         self,
+        objective: float,
         residuals: Residuals,
         solver: str,
         attempts: Sequence[Attempt],
         seconds: float,
         timing: Mapping[str, float],
     ) -> Solution:
-        values = {name: quantity.value for name, quantity in self._quantities.items()}
+        values = self._values()
         reading = self._read(values) if self._read is not None else Reading()
         statistics = self.problem.solver_stats
         return Solution(
-            objective=float(self.problem.value) * self.objective_unit,
+            objective=objective * self.objective_unit,
             values={**values, **reading.letters},
             region=reading.region,
             guarantee=reading.guarantee,

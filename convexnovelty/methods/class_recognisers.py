@@ -6,8 +6,8 @@ are compared; a point that no machine takes for its own is novel.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,20 +16,23 @@ from numpy.typing import NDArray
 from convexnovelty import datasets, kernels, validation
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
+from convexnovelty.attempts import COARSE
 from convexnovelty.class_regions import ClassRegions, Comparison
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
-from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.formulation import Formulation, Part, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     below,
     check_features,
+    exact_lengths,
     libsvm_share,
+    mean_of_lowest,
     nothing_separated,
     outlier_share,
     quantile_interval,
-    slack_bound,
+    separates,
     slack_price,
     span_gram,
     squared_length,
@@ -110,42 +113,28 @@ def _groups(labels: Any, n: int) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     return classes, [np.flatnonzero(which == c) for c in range(classes.size)]
 
 
-# The share of a class's own objective up to which a solver of the sum may leave it open.
-CLOSED = 1e-7
-
-
-def _closed(features: FeatureMap, labels: Any, alpha: Array, nu: float) -> Array:
-    """Multipliers whose classes are solved each to its own size.
-
-    The accuracy of a sum is that of its largest term: what it leaves open of a class that lies nearer to the origin than
-    others may be all of it, and is closed by pair steps.
-    """
-    training, made = np.asarray(features.training), np.array(alpha, dtype=float)
-    for rows in _groups(labels, features.n)[1]:
-        phi, bound = training[rows] / middle_length(features.squared_norms()[rows]), slack_bound(nu, rows.size)
-        slope = phi @ (phi.T @ made[rows])
-        # The least that a linear function with this slope takes: the bound's share for each of the lowest entries.
-        shares = np.clip(1 - bound * np.arange(rows.size), 0.0, bound)
-        squared = float(made[rows] @ slope)
-        if squared - float(np.sort(slope) @ shares) > CLOSED * squared:
-            made[rows] = smo(phi @ phi.T, upper=bound, start=made[rows]).multipliers
-    return made
+def _units(features: FeatureMap, groups: list[NDArray[np.intp]]) -> list[float]:
+    """The size of each class's own points: the programs are independent, and one may lie much nearer to the origin."""
+    squares = features.squared_norms()
+    return [middle_length(squares[rows]) for rows in groups]
 
 
 def _reading(features: FeatureMap, labels: Any, alpha: Array, nu: float, comparison: Comparison) -> Reading:
     classes, groups = _groups(labels, features.n)
-    training = np.asarray(features.training)
+    training, lengths = np.asarray(features.training), exact_lengths(features)
     normals = np.array([training[rows].T @ alpha[rows] for rows in groups])
-    units = [middle_length(features.squared_norms()[rows]) for rows in groups]
-    nothing = [nothing_separated(float(w @ w), unit, nu) for w, unit in zip(normals, units, strict=True)]
+    nothing: list[Guarantee | None] = []
+    for c, (rows, unit) in enumerate(zip(groups, _units(features, groups), strict=True)):
+        said = nothing_separated(float(normals[c] @ normals[c]), unit, nu)
+        proved = lengths is not None and separates(training[rows] @ normals[c], lengths[rows], unit, nu)
+        nothing.append(None if proved else said)
     # What a solver left of w is rounding, and would cut through the class at random.
     normals[[said is not None for said in nothing]] = 0.0
     own = [training[rows] @ normal for rows, normal in zip(groups, normals, strict=True)]
     offsets = np.array([quantile_interval(scores, nu).used for scores in own])
     region = ClassRegions(classes, normals, offsets, comparison)
     inside = [region.scores(training[rows])[:, c] for c, rows in enumerate(groups)]
-    scale = max(float(np.abs(values).max()) for values in inside) or 1.0
-    region = ClassRegions(classes, normals, offsets, comparison, scale=scale)
+    region = ClassRegions(classes, normals, offsets, comparison, scale=[float(np.abs(s).max()) for s in inside])
     shares = [float(below(scores, offset).mean()) for scores, offset in zip(own, offsets, strict=True)]
     worst = int(np.argmax(shares))
     told = (
@@ -155,6 +144,40 @@ def _reading(features: FeatureMap, labels: Any, alpha: Array, nu: float, compari
     for name, said in zip(classes, nothing, strict=True):
         told += "" if said is None else f"; of class {name} {said}"
     return Reading(region, Guarantee(told, bound=nu))
+
+
+def _apart(
+    features: FeatureMap, groups: list[NDArray[np.intp]], nu: Tunable
+) -> Callable[[Values], Sequence[Part]] | None:
+    """The classes that the point of all together leaves short of their own optimum, each as a program in its own unit."""
+    if len(groups) == 1:
+        return None
+    training = np.asarray(features.training)
+
+    @functools.cache
+    def alone(c: int) -> Formulation:
+        return one_class_svm.dual(LinearFeatures(training[groups[c]]), nu.value)
+
+    def part(c: int, share: float) -> Part:
+        def placed(whole: Values, own: Values) -> Values:
+            alpha = np.array(whole["alpha"])
+            alpha[groups[c]] = own["alpha"]
+            return {"alpha": alpha}
+
+        return Part(alone(c).set(outlier_fraction=nu.value), placed, share)
+
+    def short(values: Values) -> list[Part]:
+        shares = [_gap(training[rows], values["alpha"][rows], nu.value) for rows in groups]
+        return [part(c, share) for c, share in enumerate(shares) if share > COARSE]
+
+    return short
+
+
+def _gap(points: Array, alpha: Array, nu: float) -> float:
+    r"""The duality gap of one class as a share of its :math:`\|w\|^2`: the plane of w is that far from the optimum at most."""
+    normal = points.T @ alpha
+    squared = float(normal @ normal)
+    return 1 - mean_of_lowest(points @ normal, nu) / squared if squared > 0 else 0.0
 
 
 # -- the program and its equivalents -----------------------------------------------------------------------------------
@@ -181,19 +204,15 @@ def joint(
         sizes[rows] = rows.size
     price, phi = slack_price(nu, 1 / sizes), np.asarray(features.training) / unit
     total = cp.sum([squared_length(alpha[rows], phi[rows]) for rows in groups])
-
-    def read(values: Values) -> Reading:
-        closed = _closed(features, labels, values["alpha"], nu.value)
-        return replace(_reading(features, labels, closed, nu.value, comparison), letters={"alpha": closed})
-
     return Formulation(
         cp.Problem(
             cp.Minimize(total / 2), [alpha <= price * (1 / sizes), *[cp.sum(alpha[rows]) == 1 for rows in groups]]
         ),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
-        read=read,
+        read=lambda values: _reading(features, labels, values["alpha"], nu.value, comparison),
         tunables={"outlier_fraction": nu},
+        apart=_apart(features, groups, nu),
     )
 
 
@@ -248,6 +267,7 @@ def libsvm(features: FeatureMap, labels: Any, outlier_fraction: float, compariso
 
     def fit(gram: Array, nu: float) -> Array:
         machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * len(gram)))
+        # libsvm's tolerance is absolute in its own scale.
         machine.fit(gram / middle_length(np.diag(gram)) ** 2)
         alpha = np.zeros(len(gram))
         alpha[machine.support_] = machine.dual_coef_.ravel()

@@ -11,7 +11,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty import datasets, kernels
 from convexnovelty.class_regions import ClassRegions
-from convexnovelty.errors import InputError
+from convexnovelty.errors import InputError, SolverError
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.methods import class_recognisers as module
 
@@ -233,3 +233,58 @@ def test_a_class_near_the_origin_is_solved_to_its_own_size(ratio):
         assert "w = 0" not in found.guarantee
     alpha = solution.values["alpha"]
     assert alpha[:30].sum() == pytest.approx(1.0) and alpha.min() >= 0 and alpha[:30].max() <= 1 / (0.2 * 30) + 1e-9
+
+
+def _near_and_far(ratio):
+    rng = np.random.default_rng(0)
+    near = ratio * (rng.standard_normal((30, 2)) * [0.2, 1] + [2, 1])
+    return near, rng.standard_normal((30, 2)) * 0.3 + [6, 5], np.repeat(["near", "far"], 30)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e-2, 1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("comparison", ["distance", "raw"])
+def test_a_class_near_the_origin_is_solved_in_its_own_unit(ratio, comparison):
+    """The classes do not know of each other, so that the near one is its own machine in units of the ratio."""
+    near, far, labels = _near_and_far(ratio)
+    alone = cn.one_class_svm(LinearFeatures(near / ratio), 0.2).solve()
+    other = cn.one_class_svm(LinearFeatures(far), 0.2).solve()
+    formulation = cn.class_recognisers(LinearFeatures(np.vstack([near, far])), labels, 0.2, comparison)
+    solution = formulation.solve()
+    region, k = solution.region, list(solution.region.classes).index("near")
+    np.testing.assert_allclose(region.normals[k] / ratio, alone.region.normal, rtol=1e-6)
+    assert region.offsets[k] / ratio**2 == pytest.approx(alone.region.offset, rel=1e-6)
+    assert solution.objective == pytest.approx(other.objective + ratio**2 * alone.objective, rel=1e-7)
+    assert solution.objective == pytest.approx(formulation.evaluate(solution.values)[0], rel=1e-12)
+    assert "w = 0" not in solution.guarantee
+    probe = np.random.default_rng(1).standard_normal((200, 2)) * 2
+    claimed = region.scores(ratio * probe)[:, k] >= 0
+    np.testing.assert_array_equal(claimed, alone.region.decision_values(probe) >= 0)
+    # What is a tie of the far class is more than the near one: nobody is claimed by that one for it.
+    union = alone.region.contains(probe) | other.region.contains(ratio * probe)
+    np.testing.assert_array_equal(region.contains(ratio * probe), union)
+
+
+def test_other_fractions_and_named_solvers_reach_a_class_near_the_origin_too():
+    near, far, labels = _near_and_far(1e-4)
+    formulation = cn.class_recognisers(LinearFeatures(np.vstack([near, far])), labels, 0.2)
+    for nu in (0.5, 0.1):
+        alone = cn.one_class_svm(LinearFeatures(near), nu).solve()
+        for solver in (None, "CLARABEL", "SCS"):
+            solution = formulation.set(outlier_fraction=nu).solve(solver)
+            normal = solution.region.normals[list(solution.region.classes).index("near")]
+            np.testing.assert_allclose(normal, alone.region.normal, rtol=1e-3 if solver == "SCS" else 1e-6)
+
+
+def test_the_point_of_all_classes_stays_where_a_class_fails_by_itself(monkeypatch):
+    near, far, labels = _near_and_far(1e-4)
+    formulation = cn.class_recognisers(LinearFeatures(np.vstack([near, far])), labels, 0.2)
+    solved = type(formulation)._solved
+
+    def failing(self, *given):
+        if self is not formulation:
+            raise SolverError("none")
+        return solved(self, *given)
+
+    monkeypatch.setattr(type(formulation), "_solved", failing)
+    with pytest.warns(UserWarning, match="the value is known to a share of"):
+        formulation.solve()
