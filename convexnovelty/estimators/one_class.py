@@ -18,7 +18,7 @@ from convexnovelty.features import FeatureMap
 from convexnovelty.kernels import Linear, Precomputed
 from convexnovelty.modelling import NOTHING, nothing_separated, outlier_share, quantile_interval, separates
 from convexnovelty.moments import Moments
-from convexnovelty.regions import ROUNDING, SOLVED, TIE_TOLERANCE, Guarantee, below_level, spread
+from convexnovelty.regions import ROUNDING, SOLVED, Guarantee, below_level, spread
 from convexnovelty.validation import Array, number
 from convexnovelty.whitening import far_mean
 
@@ -152,16 +152,16 @@ class OneClassSVM(_KernelMachine):
             flat = ExpansionScore.of(X, np.zeros(X.shape[0]), result.kernel)
             return Learned(flat, 0.0, nothing, objective=result.objective)
         offset = quantile_interval(inside, nu, _shares(weights)).used
-        # A score is known to rounding of its terms, which may be by orders larger than what is left of them.
-        terms = unit * lengths
-        level = np.abs(inside - offset) <= ROUNDING * terms + TIE_TOLERANCE * spread(inside, exact=True)
+        # What the score of a point is known to; long points of the plane's own are known less well than those that make it.
+        known = np.maximum(unit * lengths, result.violation / ROUNDING)
+        tied = np.abs(inside - offset) <= ROUNDING * known
         return Learned(
             score,
             offset,
             self._counted(inside, offset),
             objective=result.objective,
             inside=inside,
-            scale=float(terms[level].max()),
+            scale=max(unit**2, float(known[tied].max())),
         )
 
 

@@ -94,6 +94,17 @@ def test_points_of_a_plane_near_the_origin_lie_on_the_boundary(d, unit):
     assert machine.predict(unit * np.array([[0.0, 0.0], [-1.0, 0.0], [2 * d, 0.0]])).tolist() == [-1, -1, 1]
 
 
+@pytest.mark.parametrize("d", [1e-2, 1e-4])
+@pytest.mark.parametrize("seed", range(3))
+def test_long_points_of_a_plane_lie_on_the_boundary_too(d, seed):
+    """Their scores are sums of longer terms than those of the points that make the plane."""
+    y = np.random.default_rng(seed).standard_normal(15) * np.where(np.arange(15) < 3, 1e3, 1.0)
+    X = np.c_[np.full(30, d), np.r_[y, -y]]
+    machine = OneClassSVM(0.5, kernel="linear").fit(X)
+    assert machine.predict(X).min() == 1
+    assert machine.predict([[0.0, 0.0], [2 * d, 0.0]]).tolist() == [-1, 1]
+
+
 @pytest.mark.parametrize("form", ["primal", "dual"])
 @pytest.mark.parametrize("d", [1e-4, 1e-5])
 def test_a_factory_separates_a_plane_near_the_origin(d, form):
