@@ -164,7 +164,9 @@ def check_instance(
             if (solution := answer(name).solution) is not None:
                 try:
                     claims = call(theorem.function, instance.arguments, solution)
-                except ConvexNoveltyError as error:
+                except (
+                    Exception
+                ) as error:  # theorems ask the user's sets for members and samples, which may raise anything
                     rows.append(
                         _failed(owner, instance, name, theorem.name, theorem.source, f"{type(error).__name__}: {error}")
                     )

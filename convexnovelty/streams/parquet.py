@@ -88,7 +88,12 @@ def _agreed(given: str, opened: Any, wanted: list[str], *, all_columns: bool) ->
     arrow = needed("pyarrow", "detect")
     first, schema = "", opened.schema
     for piece in opened.get_fragments():
-        first, here = first or piece.path, piece.physical_schema
+        try:
+            first, here = first or piece.path, piece.physical_schema
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{piece.path}: it cannot be read as Parquet ({str(error)[:200]}); give a folder of Parquet files alone"
+            ) from error
         for name in wanted:
             if name not in here.names:
                 raise InputError(

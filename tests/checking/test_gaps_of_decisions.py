@@ -15,6 +15,7 @@ from convexnovelty.declare import Instance, Step
 from convexnovelty.formulation import Formulation
 from convexnovelty.methods import negative_data
 from convexnovelty.regions import Ball, HalfSpace, Interval, ScoreThreshold
+from convexnovelty.uncertainty import PointSet
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 
 PROBE = np.array([[1.0], [2.0], [-4.0]])
@@ -248,3 +249,16 @@ def test_a_step_is_held_to_a_number(name):
     for value in (np.nan, np.inf, -1.0):
         with pytest.raises(cn.errors.InputError, match=name):
             dataclasses.replace(step(1.0), **{name: value})
+
+
+def test_a_set_whose_worst_member_cannot_be_used_fails_its_rows_and_not_the_check():
+    class Longer(PointSet):
+        def membership(self, u):
+            return [cp.norm(u - self.center, 1) <= self.radius]
+
+        def worst_member(self, w):
+            return np.zeros(len(w) + 1)
+
+    features = cn.LinearFeatures(np.random.default_rng(0).normal([4, 3], 1, (12, 2)))
+    report = cn.check(cn.uncertain_points(features, 0.5, Longer(0.3)))
+    assert any(row.verdict == "fail" and row.reason.startswith("ValueError: operands") for row in report.rows)

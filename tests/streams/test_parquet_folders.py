@@ -42,3 +42,12 @@ def test_whole_numbers_and_decimals_may_share_a_column(tmp_path: Path, whole: in
     for index in range(2):
         (D.round().astype("int32") if index == whole else D).to_parquet(tmp_path / f"{index}.parquet")
     assert streams.moments_of(tmp_path).mean.tolist() == pytest.approx(((D + D.round()) / 2).mean().tolist(), rel=1e-14)
+
+
+def test_a_file_of_another_kind_in_a_folder_is_named(tmp_path):
+    pd.DataFrame(np.eye(3), columns=list("abc")).to_parquet(tmp_path / "1.parquet")
+    (tmp_path / "readme.txt").write_text("x")
+    with pytest.raises(
+        InputError, match=r"readme\.txt: it cannot be read as Parquet .*give a folder of Parquet files alone"
+    ):
+        streams.moments_of(str(tmp_path))
