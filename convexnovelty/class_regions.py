@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexnovelty.errors import InputError
+from convexnovelty.owned import owned
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Region
 from convexnovelty.validation import Array, choice, nonnegative, points, vector
 
@@ -44,6 +45,8 @@ class ClassRegions(Region):
 
     def __post_init__(self) -> None:
         choice(self.comparison, "comparison", COMPARISONS)
+        for name in ("classes", "normals", "offsets"):
+            object.__setattr__(self, name, owned(getattr(self, name)))
         object.__setattr__(self, "tolerance", nonnegative(self.tolerance, "tolerance"))
         if self.scale is not None:
             given = vector(np.broadcast_to(self.scale, self.offsets.shape), "scale")

@@ -14,6 +14,7 @@ from scipy.spatial import distance as spatial_distance
 from scipy.spatial.distance import cdist
 
 from convexnovelty.errors import InputError
+from convexnovelty.owned import owned
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Region
 from convexnovelty.validation import Array, points
 
@@ -142,6 +143,8 @@ class Codebook(Region):
     scale: float | None = None
 
     def __post_init__(self) -> None:
+        for name in ("vectors", "rows"):
+            object.__setattr__(self, name, owned(getattr(self, name)))
         self._check()
 
     @property

@@ -20,6 +20,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, cast
 from convexnovelty import validation
 from convexnovelty.errors import EnrolmentError
 from convexnovelty.formulation import Formulation, Recipe, Solution, refuse_shared_names, remade_from
+from convexnovelty.owned import owned
 
 __all__ = ["Claim", "Instance", "Method", "Node", "Property", "Reference", "Relation", "Step"]
 
@@ -225,14 +226,13 @@ class Method:
 
             @functools.wraps(function)
             def made(*positional: Call.args, **named: Call.kwargs) -> Made:
-                given: Any = (positional, named)
-                if kind == "formulation":
-                    # It is read, changed and made anew later, when the caller's arrays may hold something else.
-                    given = validation.own(positional), {key: validation.own(value) for key, value in named.items()}
-                result = function(*given[0], **given[1])
+                # What is computed now and what is read again later, by the recipe or where a solution is read, are the same.
+                kept = cast(Callable[..., Any], owned)
+                positional, named = kept(positional), kept(named)
+                result = function(*positional, **named)
                 if not isinstance(result, Formulation):
                     return result
-                bound = inspect.signature(function).bind(*given[0], **given[1])
+                bound = inspect.signature(function).bind(*positional, **named)
                 bound.apply_defaults()
                 if result.recipe is not None:  # another method's program, of what this node made of its arguments
                     remade_from(cast(Any, made), result, **bound.arguments)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from convexnovelty.algorithms.roc import exceedances
 from convexnovelty.deviations import Allots, Deviation
 from convexnovelty.errors import InputError
+from convexnovelty.owned import read_only
 from convexnovelty.validation import Array, in_order, numeric, points, vector
 
 __all__ = ["DIRECTIONS", "Direction", "Evidence", "ThresholdClassifier", "evidence"]
@@ -90,7 +91,8 @@ class Evidence:
             ("nominal_counts", "nominal"),
             ("unlabelled_counts", "unlabelled"),
         ):
-            object.__setattr__(self, name, np.concatenate([getattr(group, part) for group in self.groups]))
+            joined = np.concatenate([getattr(group, part) for group in self.groups])
+            object.__setattr__(self, name, read_only(joined))
 
     @property
     def claim(self) -> str:

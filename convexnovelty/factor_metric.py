@@ -17,6 +17,7 @@ import numpy as np
 
 from convexnovelty.covariances import EPS, Spectrum, stacked
 from convexnovelty.errors import InputError
+from convexnovelty.owned import read_only
 from convexnovelty.validation import Array
 
 __all__ = ["FactorMetric"]
@@ -86,6 +87,7 @@ class FactorMetric:
         known = (s / (1 + s**2))[:, None] * along @ spanning[kept].T
         self.rest = (self.spanning / self.divisor - known.T @ self.axes * self.roots) / self.sigma[:, None]
         self.rank = soft.size + self.sigma.size
+        self._close()
 
     @classmethod
     def of_spectrum(cls, found: Spectrum) -> FactorMetric:
@@ -97,7 +99,13 @@ class FactorMetric:
         made.spanning = axes * (made.deviations > 0)
         made.rest = made.spanning / made.sigma[:, None] / made.divisor
         made.rank = made.sigma.size
+        made._close()
         return made
+
+    def _close(self) -> None:
+        for part in vars(self).values():
+            if isinstance(part, np.ndarray):
+                read_only(part)
 
     @property
     def divisor(self) -> Array:

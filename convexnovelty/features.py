@@ -20,6 +20,7 @@ from convexnovelty.cholesky import full_cholesky, partial_cholesky
 from convexnovelty.columns import by_name, names_of
 from convexnovelty.errors import InputError
 from convexnovelty.kernels import Kernel, Linear, Precomputed, as_kernel
+from convexnovelty.owned import read_only
 from convexnovelty.validation import Array, integer, points, positive, squarable, symmetric, vector
 
 __all__ = ["Coordinates", "FeatureMap", "KernelFeatures", "LinearFeatures", "middle_length"]
@@ -66,6 +67,9 @@ class Coordinates(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
 
     def __reduce__(self) -> Any:
         return _rebuild, (np.asarray(self), self.squared_norms, self.own_axes)
+
+    def __deepcopy__(self, memo: Any) -> Coordinates:
+        return _rebuild(np.array(self), self.squared_norms, self.own_axes)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return self.__reduce__()
@@ -124,8 +128,8 @@ class FeatureMap(ABC):
 
     @cached_property
     def gram(self) -> Array:
-        """The Gram matrix k(x_i, x_j) of shape (n, n), computed once and read-only."""
-        return _frozen(self.kernel(self.points))
+        """The Gram matrix k(x_i, x_j) of shape (n, n), computed once."""
+        return read_only(self.kernel(self.points))
 
     @property
     def n(self) -> int:
@@ -148,12 +152,6 @@ class FeatureMap(ABC):
         return middle_length(self.squared_norms())
 
 
-def _frozen(matrix: Array) -> Array:
-    """What everything else is computed from later: a number added in place would change answers that were given."""
-    matrix.setflags(write=False)
-    return matrix
-
-
 def middle_length(squares: Array) -> float:
     """The root of the mean of squared lengths, or of their median where a few far points decide the mean; 1 if all are zero.
 
@@ -172,7 +170,7 @@ class LinearFeatures(FeatureMap):
     """
 
     def __init__(self, X: Any) -> None:
-        self.points = np.array(squarable(points(X, "X"), "X"))  # what the caller does with theirs changes nothing
+        self.points = read_only(np.array(squarable(points(X, "X"), "X")))  # nobody else's, as the Gram matrix is
         self.names = names_of(X)
         self.kernel = Linear()
         self.training = Coordinates(self.points, self.kernel.diagonal(self.points))
@@ -234,11 +232,13 @@ class KernelFeatures(FeatureMap):
         self.tolerance = positive(tolerance, "tolerance")
         self.rank = None if rank is None else integer(rank, "rank", 1)
         if isinstance(kernel, Precomputed):
-            self.points = np.array(symmetric(points(X, "X"), "X"))
+            self.points = read_only(np.array(symmetric(points(X, "X"), "X")))
         else:
-            self.points = np.array(squarable(points(X, "X"), "X"))  # what the caller does with theirs changes nothing
+            self.points = read_only(np.array(squarable(points(X, "X"), "X")))  # nobody else's, as the Gram matrix is
         self.kernel = kernel.fitted(self.points)
-        self._norms = np.diag(self.points).copy() if self._precomputed else self.kernel.diagonal(self.points)
+        self._norms = read_only(
+            np.array(np.diag(self.points) if self._precomputed else self.kernel.diagonal(self.points))
+        )
         if not np.isfinite(self._norms).all():
             raise InputError(
                 f"kernel: {self.kernel!r} of a point with itself is beyond float64; give smaller parameters or points"
@@ -253,7 +253,8 @@ class KernelFeatures(FeatureMap):
             factor, self.pivots = partial_cholesky(self._column, self._norms, self.rank, self.tolerance)
         if self.pivots.size == 0:
             raise InputError("X: k(x, x) = 0 at every point, so the features are all zero; give points that are not")
-        self.residuals = np.maximum(self._norms - np.einsum("ij,ij->i", factor, factor), 0.0)
+        self.residuals = read_only(np.maximum(self._norms - np.einsum("ij,ij->i", factor, factor), 0.0))
+        self.pivots = read_only(np.asarray(self.pivots))
         self._triangle = factor[self.pivots]
         self._pivot_points = self.points[self.pivots]
         self._row_of: dict[bytes, int] = {}
@@ -266,8 +267,8 @@ class KernelFeatures(FeatureMap):
 
     @cached_property
     def gram(self) -> Array:
-        """The Gram matrix k(x_i, x_j) of shape (n, n), read-only: exact, also where ``rank`` cut the coordinates short."""
-        return _frozen(self.points if self._precomputed else self.kernel(self.points))
+        """The Gram matrix k(x_i, x_j) of shape (n, n): exact, also where ``rank`` cut the coordinates short."""
+        return self.points if self._precomputed else read_only(self.kernel(self.points))
 
     def cross_gram(self, Z: Any) -> Array:
         """k(z_j, x_i) of shape (m, n); for a precomputed kernel ``Z`` is this matrix itself and is only checked."""

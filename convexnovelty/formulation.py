@@ -31,6 +31,7 @@ from convexnovelty.errors import (
     UnboundedError,
     is_panic,
 )
+from convexnovelty.owned import owned
 from convexnovelty.quantities import Quantity, Tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
 from convexnovelty.validation import listed, number, own, shown
@@ -54,6 +55,8 @@ __all__ = [
 class Recipe:
     """How a formulation was made: enough to make it again in another process, or with another argument.
 
+    Arrays, lists and frames among the ``arguments`` are copies, arrays read-only ones.
+
     ``derived`` is what the factory made of its arguments for the program, which the nodes of ``method`` take by name.
     """
 
@@ -67,7 +70,7 @@ class Recipe:
 def remade_by(factory: Callable[..., Formulation], made: Formulation, **choosing: Any) -> Formulation:
     """A formulation that a factory has chosen among several by these arguments: made anew with others it may be another."""
     if made.recipe is not None:
-        arguments = {**made.recipe.arguments, **choosing}
+        arguments = {**made.recipe.arguments, **owned(choosing)}
         refuse_shared_names(arguments)
         made.recipe = replace(made.recipe, factory=factory, arguments=arguments)
     return made
@@ -82,7 +85,7 @@ def remade_from(factory: Callable[..., Formulation], made: Formulation, **argume
         arguments = {name: own(value) for name, value in arguments.items()}
         refuse_shared_names(arguments)
         derived = {**made.recipe.arguments, **made.recipe.derived}
-        made.recipe = replace(made.recipe, factory=factory, arguments=arguments, derived=derived)
+        made.recipe = replace(made.recipe, factory=factory, arguments=owned(arguments), derived=derived)
     return made
 
 

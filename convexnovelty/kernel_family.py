@@ -15,6 +15,7 @@ import numpy as np
 
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures
+from convexnovelty.owned import read_only
 from convexnovelty.validation import Array, vector
 
 __all__ = ["KernelFamily"]
@@ -89,11 +90,8 @@ class KernelFamily:
 
     @cached_property
     def grams(self) -> tuple[Array, ...]:
-        """The Gram matrices of the coordinates, of shape (n, n) each and read-only, so that they agree with cut factors too."""
-        made = tuple(factor @ factor.T for factor in self.factors)
-        for gram in made:
-            gram.setflags(write=False)
-        return made
+        """The Gram matrices of the coordinates, of shape (n, n) each, so that they agree with cut factors too."""
+        return tuple(read_only(factor @ factor.T) for factor in self.factors)
 
     @property
     def blocks(self) -> tuple[slice, ...]:

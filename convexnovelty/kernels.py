@@ -385,7 +385,7 @@ class FromCallable(Kernel):
                 f"{label}: values of shape {np.shape(found)} were returned for {X.shape[0]} and {Z.shape[0]} points; "
                 f"return shape {(X.shape[0], Z.shape[0])}"
             )
-        return points(found, label)
+        return np.array(points(found, label))  # a function may return the same array again, filled anew
 
     def recipe(self) -> dict[str, Any]:
         """Raises InputError, naming the function."""

@@ -21,6 +21,7 @@ from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, m
 from convexnovelty.formulation import Quantity
 from convexnovelty.frames import far_beyond
 from convexnovelty.moments import Moments
+from convexnovelty.owned import read_only
 from convexnovelty.uncertainty import CovarianceSet, evaluate_deviation
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -96,7 +97,7 @@ def _in_axes(points: Array, deviations: Array, values: Array, vectors: Array) ->
         )
     root = vectors[:, kept] / np.sqrt(values[kept]) / divisor[:, None]
     inverse = (vectors[:, kept] * np.sqrt(values[kept])).T * divisor
-    return Whitened(LinearFeatures(points @ root), root, inverse)
+    return Whitened(LinearFeatures(points @ root), read_only(root), read_only(inverse))
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class Sample:
     @cached_property
     def gram(self) -> Array:
         """The Gram matrix of the coordinates, of shape (n, n), so that it agrees with a rank that was cut short."""
-        return self.points @ self.points.T
+        return read_only(self.points @ self.points.T)
 
     @cached_property
     def moments(self) -> Moments:

@@ -24,6 +24,7 @@ from convexnovelty.algorithms.roc import area_under_curve
 from convexnovelty.columns import by_name, names_of
 from convexnovelty.distances import squared_distances
 from convexnovelty.errors import InputError
+from convexnovelty.owned import read_only
 from convexnovelty.validation import (
     Array,
     choice,
@@ -109,8 +110,8 @@ class KernelDensity:
         if not np.isfinite(scaled).all():
             raise InputError("units: points divided by them are beyond float64; give units of the size of the columns")
         squarable(scaled, "points", new=True)
-        object.__setattr__(self, "points", sample)
-        object.__setattr__(self, "units", units)
+        object.__setattr__(self, "points", read_only(sample))
+        object.__setattr__(self, "units", read_only(units))
         object.__setattr__(self, "bandwidth", positive(self.bandwidth, "bandwidth", squared=True))
         choice(self.library, "library", LIBRARIES)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import sparse_points
+from convexnovelty.owned import owned
 from convexnovelty.validation import Array, nonnegative, number, points, squarable, vector
 
 __all__ = [
@@ -124,7 +125,7 @@ class HalfSpace(Region):
     scale: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "normal", _frozen(vector(self.normal, "normal")))
+        object.__setattr__(self, "normal", owned(vector(self.normal, "normal")))
         object.__setattr__(self, "offset", number(self.offset, "offset"))
         self._check()
 
@@ -165,7 +166,7 @@ class Ball(Region):
     scale: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "center", _frozen(vector(self.center, "center")))
+        object.__setattr__(self, "center", owned(vector(self.center, "center")))
         object.__setattr__(self, "squared_radius", nonnegative(self.squared_radius, "squared_radius"))
         self._check()
 
@@ -328,9 +329,3 @@ def _rows_or_sparse(Z: Any, columns: int) -> Any:
     if Z.shape[1] != columns:
         raise InputError(f"Z: {Z.shape[1]} columns were found where the region has {columns} coordinates")
     return sparse_points(Z, "Z").tocsr()
-
-
-def _frozen(array: Array) -> Array:
-    array = array.copy()
-    array.setflags(write=False)
-    return array

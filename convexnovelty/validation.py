@@ -27,7 +27,6 @@ __all__ = [
     "nonnegative",
     "number",
     "numeric",
-    "own",
     "points",
     "positive",
     "scores",
@@ -251,19 +250,6 @@ def number(x: Any, name: str) -> float:
     if not math.isfinite(value):
         raise InputError(f"{name}: {value} was found; give a finite number")
     return value
-
-
-def own(value: Any) -> Any:
-    """A value that stays what it is whatever its owner does with arrays, frames, sparse matrices and lists later.
-
-    Read-only arrays are taken for such as they are.
-    """
-    if type(value) in (list, tuple):
-        return type(value)(own(part) for part in value)
-    if isinstance(value, np.ndarray):
-        return value.copy() if value.flags.writeable else value
-    table = hasattr(value, "iloc") or (hasattr(value, "nnz") and hasattr(value, "toarray"))
-    return value.copy() if table else value
 
 
 def nonnegative(x: Any, name: str, *, squared: bool = False) -> float:

@@ -29,6 +29,7 @@ from convexnovelty.deviations import DKW, VC, Allots, ExactBinomial, GrowingClas
 from convexnovelty.errors import InfeasibleError
 from convexnovelty.evidence import Direction, Evidence, ThresholdClassifier, evidence
 from convexnovelty.formulation import Formulation, Reading, Solution, Tunable
+from convexnovelty.owned import owned
 from convexnovelty.regions import Guarantee, HalfSpace, Interval
 from convexnovelty.validation import Array, fraction, in_order
 
@@ -102,7 +103,7 @@ def novelty_proportion(
         "thresholds": thresholds,
         "novel": novel,
     }
-    return ProportionBound(seen, level, arguments)
+    return ProportionBound(seen, level, owned(arguments))
 
 
 @dataclass(frozen=True, eq=False)

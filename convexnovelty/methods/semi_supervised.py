@@ -37,6 +37,7 @@ from convexnovelty.novelty_scores import (
     split,
     uniform_points,
 )
+from convexnovelty.owned import owned, read_only
 from convexnovelty.regions import Guarantee, ScoreThreshold
 from convexnovelty.validation import Array, dimensions, flag, fraction, generator, integer, points
 
@@ -102,16 +103,16 @@ def semi_supervised(
     (True, True)
     """
     names = names_of(nominal)
-    # Copies: labels are found later, when the caller's arrays may hold something else.
-    ordinary = np.array(points(nominal, "nominal", minimum=2))
-    unknown = np.array(points(by_name(unlabelled, "unlabelled", names, "nominal"), "unlabelled"))
+    # The labels of the sample itself are found when they are asked for.
+    ordinary = owned(points(nominal, "nominal", minimum=2))
+    unknown = owned(points(by_name(unlabelled, "unlabelled", names, "nominal"), "unlabelled"))
     same_columns(ordinary, unknown)
     learner, random = as_novelty_score(score), generator(random_state)
     share = fraction(uniform_share, "uniform_share", zero=True)
     if dimensions(held_out, "held_out") == 0 and not isinstance(held_out, str):
         fitting, held = split(ordinary, fraction(held_out, "held_out"), random)
     else:
-        fitting, held = ordinary, np.array(points(by_name(held_out, "held_out", names, "nominal"), "held_out"))
+        fitting, held = ordinary, owned(points(by_name(held_out, "held_out", names, "nominal"), "held_out"))
         if held.shape[1] != ordinary.shape[1]:
             raise InputError(
                 f"held_out: {held.shape[1]} column(s) were found where nominal has {ordinary.shape[1]}; give the same columns"
@@ -223,9 +224,7 @@ class Detector:
             calibration = Calibration(score(self.plan.held), self.plan.false_positive_rate, self.plan.confidence)
             found = score(self.unlabelled[inside])
             labels[inside], p_values[inside] = calibration.novel(found), calibration.p_values(found)
-        labels.setflags(write=False)
-        p_values.setflags(write=False)
-        return labels, p_values
+        return read_only(labels), read_only(p_values)
 
     @property
     def labels(self) -> NDArray[np.bool_]:

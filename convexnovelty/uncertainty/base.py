@@ -18,6 +18,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.membership import Counterpart, as_counterpart, convex
+from convexnovelty.owned import read_only
 from convexnovelty.validation import LARGEST, SMALLEST, Array, integer, nonnegative, number, shown, vector
 
 __all__ = [
@@ -138,10 +139,10 @@ class UncertaintySet:
         self.radius = nonnegative(radius, "radius")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # What was made of the set belongs to the attributes as they were. An array that its owner changes later would
-        # change the set behind its back.
+        # What was made of the set belongs to the attributes as they were. An array that its owner, or who asks the set for
+        # it, changes later would change the set behind its back.
         object.__setattr__(self, "_kept", None)
-        object.__setattr__(self, name, value.copy() if type(value) is np.ndarray else value)
+        object.__setattr__(self, name, read_only(value.copy()) if type(value) is np.ndarray else value)
 
     # -- the algebra -------------------------------------------------------------------------------------------------
 
@@ -521,7 +522,7 @@ class PointSet(UncertaintySet):
 
     def centred(self, center: Any) -> Any:
         """A copy of the recipe around a point."""
-        made = self._copy(_center=vector(center, "center", self.size).copy())
+        made = self._copy(_center=read_only(vector(center, "center", self.size).copy()))
         made.validate()
         made.check_range()
         return made

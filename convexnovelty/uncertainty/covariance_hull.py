@@ -9,6 +9,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import IndefiniteError, InputError
+from convexnovelty.owned import read_only
 from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
 from convexnovelty.uncertainty.tools import range_factor
 from convexnovelty.validation import Array, listed, symmetric
@@ -35,7 +36,7 @@ class CovarianceHull(CovarianceSet):
 
     def __init__(self, scenarios: Sequence[Any]) -> None:
         given = listed(scenarios, "scenarios", "a list of covariances")
-        self.scenarios = [symmetric(S, f"scenarios[{i}]") for i, S in enumerate(given)]
+        self.scenarios = [read_only(symmetric(S, f"scenarios[{i}]")) for i, S in enumerate(given)]
         if len({S.shape for S in self.scenarios}) != 1:
             raise InputError(
                 f"scenarios: shapes {[S.shape for S in self.scenarios]} were found; give at least one, all alike"

@@ -9,6 +9,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import IndefiniteError, InputError
+from convexnovelty.owned import owned
 from convexnovelty.uncertainty.base import Counterpart, MomentSet, UncertaintySet
 from convexnovelty.uncertainty.tools import range_factor
 from convexnovelty.validation import Array, symmetric, vector
@@ -40,7 +41,8 @@ class MomentHull(MomentSet):
             pairs = [(m, S) for m, S in pairs]
         except (TypeError, ValueError) as error:
             raise InputError(f"pairs: {pairs!r} was found; give a list of pairs of a mean and a covariance") from error
-        self.pairs = [(vector(m, f"pairs[{i}][0]"), symmetric(S, f"pairs[{i}][1]")) for i, (m, S) in enumerate(pairs)]
+        found = [(vector(m, f"pairs[{i}][0]"), symmetric(S, f"pairs[{i}][1]")) for i, (m, S) in enumerate(pairs)]
+        self.pairs: list[tuple[Array, Array]] = owned(found)
         if len({n for m, S in self.pairs for n in (m.size, *S.shape)}) != 1:
             raise InputError("pairs: means and covariances are not all of one dimension, or there are none")
         for i, (_, S) in enumerate(self.pairs):

@@ -8,6 +8,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
+from convexnovelty.owned import read_only
 from convexnovelty.uncertainty.algebra import Operator, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -39,7 +40,7 @@ class _Translation(Operator):
             raise InputError(f"shift: {shift!r} was found; give a pair of a mean and a covariance")
         given = shift if len(blocks) == 2 else (shift,)
         self.shift = [
-            np.array(vector(x, "shift") if kind == "v" else symmetric(x, "shift"))
+            read_only(np.array(vector(x, "shift") if kind == "v" else symmetric(x, "shift")))
             for kind, x in zip(blocks, given, strict=True)
         ]
         self._inherit()
