@@ -34,7 +34,7 @@ from convexnovelty.errors import (
 from convexnovelty.owned import owned
 from convexnovelty.quantities import Quantity, Tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
-from convexnovelty.validation import listed, number, own, shown
+from convexnovelty.validation import listed, number, shown
 
 __all__ = [
     "Attempt",
@@ -82,7 +82,6 @@ def remade_from(factory: Callable[..., Formulation], made: Formulation, **argume
     A number of the program that none of them is cannot be set: made anew with another argument, it would be forgotten.
     """
     if made.recipe is not None:
-        arguments = {name: own(value) for name, value in arguments.items()}
         refuse_shared_names(arguments)
         derived = {**made.recipe.arguments, **made.recipe.derived}
         made.recipe = replace(made.recipe, factory=factory, arguments=owned(arguments), derived=derived)

@@ -164,9 +164,7 @@ def check_instance(
             if (solution := answer(name).solution) is not None:
                 try:
                     claims = call(theorem.function, instance.arguments, solution)
-                except (
-                    Exception
-                ) as error:  # theorems ask the user's sets for members and samples, which may raise anything
+                except Exception as error:  # a theorem may ask a user's set, which raises whatever it raises
                     rows.append(
                         _failed(owner, instance, name, theorem.name, theorem.source, f"{type(error).__name__}: {error}")
                     )
@@ -389,7 +387,14 @@ def _mapped_gap(step: Step, instance: Instance, source: Solution, target: _Answe
     """Objective gap and violation of the source's solution, mapped, in the target's own program."""
     if step.values is None or target.formulation is None or target.solution is None:
         return math.nan, math.nan
-    tried = target.formulation.evaluate(call(step.values, instance.arguments, source))
+    given = call(step.values, instance.arguments, source)
+    missing = sorted(target.formulation.variables.keys() - given.keys()) if isinstance(given, Mapping) else []
+    if missing:
+        raise InputError(
+            f"values: the map gives no {', '.join(missing)}, without which nothing is compared; give every letter of "
+            f"{target.node.name}"
+        )
+    tried = target.formulation.evaluate(given)
     if tried is None:
         return math.nan, math.nan
     smallest = least * abs(target.formulation.objective_unit)

@@ -9,6 +9,7 @@ member may exceed the value. What else a class states of itself is in :mod:`conv
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterator
@@ -219,8 +220,11 @@ def _sample_rows(
     seed: int,
 ) -> list[Row]:
     rng = np.random.default_rng(seed)
-    if type(centred).sample in set_laws.UNSTATED or centred.sample(rng) is None:  # type: ignore[attr-defined]
+    if type(centred).sample in set_laws.UNSTATED:  # type: ignore[attr-defined]
         return []
+    with contextlib.suppress(Exception):  # which the rows below tell
+        if centred.sample(rng) is None:  # type: ignore[attr-defined]
+            return []
 
     def outside() -> float:
         return largest(distance(centred, centred.sample(rng)) for _ in range(3))  # type: ignore[attr-defined]

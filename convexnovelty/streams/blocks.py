@@ -8,6 +8,7 @@ from typing import Any
 
 from convexnovelty.columns import names_of
 from convexnovelty.errors import InputError
+from convexnovelty.streams.parquet import ArrowBlock, of_arrow
 from convexnovelty.streams.source import Columns, Source
 from convexnovelty.validation import shown
 
@@ -17,7 +18,7 @@ __all__ = ["Blocks"]
 class Blocks(Source):
     """Blocks from a list or tuple, an iterator (read once), or a function without arguments that returns an iterator.
 
-    A block is a matrix, dense or sparse, a frame, or a pair of points and weights.
+    A block is a matrix, dense or sparse, a frame, a batch or a table of Arrow, or a pair of points and weights.
     """
 
     def __init__(self, given: Any, rows: int | None, columns: Columns) -> None:
@@ -30,7 +31,7 @@ class Blocks(Source):
     def names(self) -> list[str] | None:
         """See :meth:`Source.names`: of a list those of its first block, of others once they were read."""
         if self._names is None and isinstance(self.given, (list, tuple)):
-            self._names = names_of(_points(self.given[0]))
+            self._names = names_of(_points(_named(self.given[0])))
         return None if self._names is None else self.columns.of(self._names)
 
     def _blocks(self) -> Any:
@@ -56,7 +57,7 @@ class Blocks(Source):
             raise InputError("source: an iterator was read before and is at its end; give a function that returns one")
         self._read = True
         first: Any = None
-        for index, raw in enumerate(self._blocks()):
+        for index, raw in enumerate(map(_named, self._blocks())):
             block = _points(raw)
             if index == 0:
                 self._names = names_of(block)
@@ -85,6 +86,13 @@ def _is_block(item: Any) -> bool:
         return len(item) == 2 and _is_block(item[0])
     shape = getattr(item, "shape", ())
     return isinstance(shape, tuple) and len(shape) == 2
+
+
+def _named(raw: Any) -> Any:
+    """A block whose columns go by their names, also where Arrow holds them."""
+    if isinstance(raw, tuple):
+        return tuple(map(_named, raw))
+    return ArrowBlock(raw) if of_arrow(raw) else raw
 
 
 def _points(raw: Any) -> Any:

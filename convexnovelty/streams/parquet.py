@@ -11,8 +11,9 @@ import numpy as np
 from convexnovelty.columns import DATES, is_date
 from convexnovelty.errors import InputError
 from convexnovelty.streams.source import Source, needed, rows_at_once
+from convexnovelty.validation import shown
 
-__all__ = ["Parquet"]
+__all__ = ["ArrowBlock", "Parquet", "of_arrow"]
 
 PARQUET = (".parquet", ".pq")
 
@@ -28,7 +29,7 @@ class Parquet(Source):
         """See :meth:`Source.accepts`."""
         if isinstance(given, (str, Path)):
             return Path(given).suffix.lower() in PARQUET or Path(given).is_dir()
-        return type(given).__module__.partition(".")[0] == "pyarrow" and hasattr(given, "schema")
+        return of_arrow(given) and not hasattr(given, "read_next_batch")  # which comes batch by batch, and once
 
     @property
     def names(self) -> list[str] | None:
@@ -46,18 +47,19 @@ class Parquet(Source):
             schema = opened.schema_arrow if hasattr(opened, "schema_arrow") else opened.schema
             _refuse_dates(self.columns.weights, schema.field(self.columns.weights).type)
         rows = rows_at_once(self.rows, len(wanted))
-        if hasattr(opened, "iter_batches"):  # a ParquetFile
-            batches = opened.iter_batches(batch_size=rows, columns=wanted)
-        else:
-            batches = opened.to_batches(columns=wanted, batch_size=rows, batch_readahead=1, fragment_readahead=1)
-        for batch in batches:
-            if batch.num_rows:
-                yield _Batch(batch)
+        try:
+            if hasattr(opened, "iter_batches"):  # a ParquetFile
+                batches = opened.iter_batches(batch_size=rows, columns=wanted)
+            else:
+                batches = opened.to_batches(columns=wanted, batch_size=rows, batch_readahead=1, fragment_readahead=1)
+            for batch in batches:
+                if batch.num_rows:
+                    yield ArrowBlock(batch)
+        except (OSError, ValueError) as error:  # Arrow's own; what is wrong with a block is found elsewhere
+            raise InputError(f"source: {shown(self.given)} cannot be read to its end ({str(error)[:200]})") from error
 
     def _opened(self) -> Any:
         given = self.given
-        if hasattr(given, "read_next_batch"):
-            raise InputError("source: a RecordBatchReader can be read once; give the dataset or file it comes from")
         if hasattr(given, "iter_batches"):
             return given
         dataset = needed("pyarrow.dataset", "detect")
@@ -92,7 +94,7 @@ def _agreed(given: str, opened: Any, wanted: list[str], *, all_columns: bool) ->
             first, here = first or piece.path, piece.physical_schema
         except (OSError, ValueError) as error:
             raise InputError(
-                f"{piece.path}: it cannot be read as Parquet ({str(error)[:200]}); give a folder of Parquet files alone"
+                f"{piece.path}: it cannot be read as Parquet ({str(error)[:200]}); leave only Parquet files in the folder"
             ) from error
         for name in wanted:
             if name not in here.names:
@@ -125,8 +127,13 @@ def _agreed(given: str, opened: Any, wanted: list[str], *, all_columns: bool) ->
     return needed("pyarrow.dataset", "detect").dataset(given, schema=schema, format="parquet")
 
 
-class _Batch:
-    """A batch as a frame: columns by name, no more."""
+def of_arrow(given: Any) -> bool:
+    """Whether an object is one of pyarrow's with columns; it is asked of anything, and imports nothing."""
+    return type(given).__module__.partition(".")[0] == "pyarrow" and hasattr(given, "schema")
+
+
+class ArrowBlock:
+    """A batch or a table of Arrow as a frame: columns by name, no more."""
 
     def __init__(self, batch: Any) -> None:
         self.batch = batch

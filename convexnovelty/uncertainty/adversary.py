@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.cones import smat, svec
-from convexnovelty.uncertainty.arguments import along, known_set
+from convexnovelty.errors import InputError
+from convexnovelty.uncertainty.arguments import along, blocks_of, known_set
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, UncertaintySet
 from convexnovelty.uncertainty.derived import membership_of
 from convexnovelty.uncertainty.product import Product
@@ -100,4 +101,10 @@ def worst_member(uncertainty: UncertaintySet, a: Any, kappa: float | None = None
         named = uncertainty.worst_member(a, uncertainty.covariance)
     else:
         named = uncertainty.worst_member(a)  # type: ignore[attr-defined]
-    return adversary(uncertainty, a, kappa).member if named is None else named
+    if named is None:
+        return adversary(uncertainty, a, kappa).member
+    try:
+        blocks_of(uncertainty, named)
+    except InputError as error:
+        raise InputError(f"{uncertainty!r}: its worst_member gave what is no member of its family ({error})") from error
+    return named

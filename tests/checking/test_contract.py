@@ -270,3 +270,41 @@ def test_a_program_that_no_solver_answers_as_it_is_written_is_not_checked(monkey
     ]
     assert [row.verdict for row in rows] == ["not checked"]
     assert rows[0].reason == "no solver shows the answer to the program as it is written"
+
+
+def _raises(*given):
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    "worst",
+    [lambda self, w: np.zeros(len(w) + 1), lambda self, w: np.full(len(w), np.nan), lambda self, w: "x", _raises],
+    ids=["longer", "NaN", "a word", "raises"],
+)
+def test_a_worst_member_that_is_none_fails_its_rows_and_ends_no_check(worst):
+    points = np.random.default_rng(0).normal([4, 3], 1, (12, 2))
+    report = cn.check(cn.uncertain_points(cn.LinearFeatures(points), 0.5, planted(Cloud, worst_member=worst)))
+    failed = {row.claim: row.reason for row in report.rows if row.verdict == "fail"}
+    assert "the worst member is a member" in failed and not report.passed
+    assert all("worst_member gave what is no member" in reason or "Error" in reason for reason in failed.values())
+
+
+def test_samples_that_raise_fail_their_rows():
+    assert {"samples are members"} <= fails(planted(Cloud, sample=_raises)).keys()
+
+
+@pytest.mark.parametrize(
+    ("base", "member", "message"),
+    [
+        (Cloud, np.zeros(3), "length 3 was found where 2 is needed"),
+        (Spread, np.eye(3), r"shape \(3, 3\) was found where \(2, 2\) is needed"),
+        (Pair, np.zeros(2), "give a pair of a mean of length 2"),
+    ],
+)
+def test_worst_members_of_other_shapes_are_refused(base, member, message):
+    recipe = planted(base, worst_member=lambda *given: member)
+    centred = recipe.centred(np.zeros(2)) if base is Cloud else recipe.centred(MOMENTS)
+    with pytest.raises(
+        cn.errors.InputError, match=f"its worst_member gave what is no member of its family .*{message}"
+    ):
+        sets.worst_member(centred, [1.0, 0.0])

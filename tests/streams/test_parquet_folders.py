@@ -44,10 +44,55 @@ def test_whole_numbers_and_decimals_may_share_a_column(tmp_path: Path, whole: in
     assert streams.moments_of(tmp_path).mean.tolist() == pytest.approx(((D + D.round()) / 2).mean().tolist(), rel=1e-14)
 
 
-def test_a_file_of_another_kind_in_a_folder_is_named(tmp_path):
-    pd.DataFrame(np.eye(3), columns=list("abc")).to_parquet(tmp_path / "1.parquet")
-    (tmp_path / "readme.txt").write_text("x")
+@pytest.mark.parametrize("name", ["a.txt", "z.txt", "z.parquet"])
+def test_what_is_no_parquet_file_is_named(tmp_path: Path, name: str) -> None:
+    D.to_parquet(tmp_path / "f.parquet")
+    (tmp_path / name).write_text("notes")
     with pytest.raises(
-        InputError, match=r"readme\.txt: it cannot be read as Parquet .*give a folder of Parquet files alone"
+        InputError, match=rf"{re.escape(name)}.*cannot be read as Parquet|cannot be read as Parquet.*{name}"
     ):
-        streams.moments_of(str(tmp_path))
+        streams.moments_of(tmp_path)
+
+
+def test_a_file_that_is_damaged_inside_is_named(tmp_path: Path) -> None:
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(5000, 1)), columns=["a"])
+    table.to_parquet(tmp_path / "f.parquet", compression="snappy")
+    content = bytearray((tmp_path / "f.parquet").read_bytes())
+    content[4:2000] = bytes(1996)
+    (tmp_path / "f.parquet").write_bytes(content)
+    with pytest.raises(InputError, match=r"f\.parquet.* cannot be read to its end"):
+        streams.moments_of(tmp_path / "f.parquet")
+
+
+def _batches(order: list[str]) -> list[object]:
+    import pyarrow as pa
+
+    return [pa.RecordBatch.from_pandas(part[order]) for part in (D[:2], D[2:])]
+
+
+def test_batches_of_arrow_are_blocks_with_names(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    D.to_parquet(tmp_path / "f.parquet")
+    reader = ds.dataset(tmp_path).scanner().to_reader()
+    sources = [reader, iter(_batches(["a", "b"])), _batches(["a", "b"]), [pa.Table.from_batches(_batches(["a", "b"]))]]
+    for source in sources:
+        found = streams.moments_of(source)
+        assert list(found.names) == ["a", "b"] and found.count == 6
+        assert found.mean.tolist() == D.mean().tolist()
+        assert found.covariance == pytest.approx(np.cov(D.T.to_numpy(), bias=True))
+    assert streams.moments_of(_batches(["b", "a"]), columns=["a"]).mean.tolist() == [D["a"].mean()]
+    weighted = streams.moments_of([(batch, np.ones(batch.num_rows)) for batch in _batches(["a", "b"])])  # type: ignore[attr-defined]
+    assert weighted.mean.tolist() == D.mean().tolist()
+
+
+def test_a_reader_is_read_once(tmp_path: Path) -> None:
+    import pyarrow.dataset as ds
+
+    D.to_parquet(tmp_path / "f.parquet")
+    source = streams.as_source(ds.dataset(tmp_path).scanner().to_reader())
+    assert not source.repeatable
+    streams.moments_of(source)
+    with pytest.raises(InputError, match="an iterator was read before"):
+        streams.moments_of(source)
