@@ -204,7 +204,7 @@ def in_order(v: Any, name: str) -> None:
     if array.dtype.kind not in "iuO":
         return
     large = array if array.dtype.kind == "O" else array[(array > EXACT) | (array < -EXACT)]
-    lost = next((k for k in large.flat if isinstance(k, numbers.Integral) and int(float(k)) != k), None)
+    lost = next(filter(_rounded, large.flat), None)
     if lost is not None:
         raise InputError(
             f"{name}: {lost} was found, which float64 does not hold, so that it would tie with its neighbours; subtract "
@@ -343,7 +343,14 @@ def _listed_labels(value: Any, name: str) -> Any:
     if truths and kinds != truths and all(issubclass(kind, (numbers.Real, np.bool_)) for kind in kinds):
         raise InputError(f"{name}: truth values were found among numbers, as which they count; give labels of one type")
     whole = bool(kinds) and all(issubclass(kind, numbers.Integral) for kind in kinds)
-    return np.asarray(value, dtype=object) if whole and np.asarray(value).dtype.kind == "f" else value
+    if np.asarray(value).dtype.kind == "f" and (whole or any(map(_rounded, value))):
+        return np.asarray(value, dtype=object)
+    return value
+
+
+def _rounded(entry: Any) -> bool:
+    """Whether it is a whole number that float64 does not hold."""
+    return isinstance(entry, numbers.Integral) and int(float(entry)) != entry
 
 
 def generator(random_state: Any, name: str = "random_state") -> np.random.Generator:

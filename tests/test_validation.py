@@ -250,6 +250,7 @@ def test_labels_of_a_frame_and_of_a_list_are_what_they_were() -> None:
     column = pd.DataFrame({"k": pd.array([LARGE, 7], dtype="Int64")})
     assert validation.labels(column, "y").tolist() == [[LARGE], [7]]
     assert validation.labels([2**63, -1], "y").tolist() == [2**63, -1]
+    assert validation.labels([2**60, 2**60 + 1, 0.5], "y").tolist() == [2**60, 2**60 + 1, 0.5]
     for same in ([LARGE, 7], (True, False), ["a", "b"], [1, 2.5], [[1], [2]], []):
         assert validation.labels(same, "y") is same
 

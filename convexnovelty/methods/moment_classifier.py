@@ -228,7 +228,8 @@ def moment_classifier(
 
     Parameters
     ----------
-    positives : (n, p) ordinary points, dense or scipy sparse; sparse points are never expanded.
+    positives : (n, p) ordinary points, dense or scipy sparse; sparse points are never expanded. The columns of a frame are matched
+        by their names with those of the moments, in whose order they stand in the sets and in the solution.
     negative_moments : mean and covariance of the negative class, in any representation.
     slack_penalty : the factor of the sum of the slacks, the paper's 1/(nu n); None for a hard margin, which holds every
         positive point.

@@ -212,6 +212,15 @@ def test_no_class_around_the_origin_is_cut_by_what_is_left_of_its_normal():
             assert solution.region.contains(x[:, None]).all(), "a class with w = 0 claims every point"
 
 
+def test_whole_numbers_that_float64_does_not_hold_are_classes_of_their_own():
+    points = np.random.default_rng(0).standard_normal((12, 2)) + 2
+    labels = [2**60] * 4 + [2**60 + 1] * 4 + [0.5] * 4  # of which NumPy makes two classes
+    solution = cn.class_recognisers(LinearFeatures(points), labels, 0.3).solve()
+    named = cn.class_recognisers(LinearFeatures(points), ["b"] * 4 + ["c"] * 4 + ["a"] * 4, 0.3).solve()
+    assert solution.region.classes.tolist() == [0.5, 2**60, 2**60 + 1]
+    assert solution.objective == pytest.approx(named.objective, rel=1e-9)
+
+
 def test_labels_of_several_types_are_refused():
     with pytest.raises(InputError, match="labels: 1 was found among words; give labels of one type"):
         cn.class_recognisers(LinearFeatures(np.eye(2)), [1, "a"], 0.5)
