@@ -681,3 +681,25 @@ def test_whole_numbers_whose_last_digits_differ_give_the_bound_of_their_differen
     near, far = (TwoClassMPM(ridge=0).fit(X + shift, y) for shift in (0.0, 2.0**45))
     assert far.guarantee_.bound == pytest.approx(near.guarantee_.bound, rel=1e-2)
     assert all((far.predict(X[y == c] + 2.0**45) != c).mean() <= far.guarantee_.bound for c in (0, 1))
+
+
+@pytest.mark.parametrize("far", [0.0, 30.0, 1e4])
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        sets.GelbrichBall(0.3) & sets.KLBall(0.1),
+        sets.GelbrichBall(0.2) | sets.KLBall(0.1),
+        sets.GelbrichBall(0.2) + sets.KLBall(0.1),
+    ],
+    ids=repr,
+)
+def test_joint_sets_of_two_divergences_go_with_the_data(recipe, far):
+    """The reference meets the sets by their worst members alone, at the origin."""
+    one = np.array([[1.0, 0.3, 0.1], [0.3, 1.2, 0.2], [0.1, 0.2, 0.9]])
+    apart = np.array([3.0, 1.0, -2.0])
+
+    def pair(z):
+        return cn.Moments(z + apart, one), cn.Moments(z - apart / 3, np.diag([1.0, 0.5, 0.8])), recipe
+
+    moved = cn.two_class_mpm(*pair(far * np.array([0.4, 0.5, 0.6]))).solve()
+    assert moved.objective == pytest.approx(module.semi_infinite(*pair(np.zeros(3))).objective, rel=2e-6)
