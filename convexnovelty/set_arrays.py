@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -139,10 +140,10 @@ def implied(arrays: Arrays) -> list[int]:
 
 
 def reach_from(description: Description, at: Array) -> float | None:
-    """How far a set reaches from a member along random lines, to a power of two, by the values of its constraints alone.
+    """How far a set reaches from a member along random lines, to a power of 1,024, by the values of its constraints alone.
 
-    No unit has to be known for that. None where the point is no member to the last digit, or next to none, where further variables
-    have a say, and where the set does not end.
+    No unit has to be known for that, and in steps sets of other radii have the same arrays. None where the point is no member to
+    the last digit, or next to none, where further variables have a say, and where the set does not end.
     """
     v = cp.Variable(at.size)
     stated = description(v)
@@ -164,7 +165,9 @@ def reach_from(description: Description, at: Array) -> float | None:
             middle = (low + high) // 2
             low, high = (middle, high) if holds(at + 2.0**middle * step) else (low, middle)
         reach = max(reach, 2.0**low)
-    return reach if reach > SMALLEST * float(np.abs(at).max(initial=0.0)) else None
+    if reach <= SMALLEST * float(np.abs(at).max(initial=0.0)):
+        return None
+    return 2.0 ** (10 * round(math.log2(reach) / 10))
 
 
 def _refuse_misleading(constraint: cp.Constraint, v: cp.Variable, name: str) -> None:

@@ -222,7 +222,7 @@ def _units(uncertainty: Any, describe: Callable[[Any], Any]) -> Array:
     center = _flat_center(uncertainty)
     unit = _step(float(np.abs(center).max()))
     reach = None if unit == 1.0 else reach_from(describe, center)
-    return np.full(center.size, unit if reach is None else _step(reach))
+    return np.full(center.size, unit if reach is None else reach)
 
 
 def _start(uncertainty: Any) -> Array:
