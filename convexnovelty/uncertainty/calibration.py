@@ -276,8 +276,6 @@ def cross_validated(
     folds = min(integer(folds, "folds", 2), X.shape[0])
     order = generator(random_state).permutation(X.shape[0])
     parts = np.array_split(order, folds)
-    if not hasattr(recipe, "replaced") or isinstance(recipe, type):
-        raise InputError(f"recipe: {shown(recipe)} was found; give a set with a radius, for example FrobeniusBall(1.0)")
     if not callable(score):
         raise InputError(f"score: {shown(score)} was found; give a function of a recipe, training and held-out points")
     tried = sorted(number(radius, "radii") for radius in listed(radii, "radii", "a list of numbers"))

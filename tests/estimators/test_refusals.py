@@ -483,7 +483,7 @@ def test_a_path_of_sets_tells_where_it_is(X):
         (lambda X: _machine(X).evaluate(3), r"values: 3 was found; give values by the letters"),
         (
             lambda X: _machine(X).evaluate({"strange": 1.0}),
-            r"values: {'strange': 1.0} was found; give values by the letters",
+            r"values: strange was found; give values by the letters alpha",
         ),
         (lambda X: _machine(X).subject_to(3), r"constraints: 3 was found; give CVXPY constraints"),
         (lambda X: _machine(X).subject_to(lambda values: None), r"constraints: None was found; give CVXPY constraints"),
@@ -528,8 +528,11 @@ def test_a_path_of_sets_tells_where_it_is(X):
             lambda X: extremal_distribution([0, 0], np.eye(2), [1, 0], 5).sample(3, "seed"),
             r"rng: 'seed' was found; give",
         ),
-        (lambda X: cross_validated(3, X, [0.5], max), r"recipe: 3 was found; give a set with a radius"),
-        (lambda X: cross_validated(FrobeniusBall, X, [0.5], max), r"recipe: .* was found; give a set with a radius"),
+        (lambda X: cross_validated(3, X, [0.5], max), r"recipe: 3 was found; give a set of points, of means"),
+        (
+            lambda X: cross_validated(FrobeniusBall, X, [0.5], max),
+            r"recipe: .* was found; give a set of points, of means",
+        ),
         (lambda X: cross_validated(FrobeniusBall(1.0), X, [0.5], 3), r"score: 3 was found; give a function"),
         (lambda X: cross_validated(FrobeniusBall(1.0), X, 0.5, max), r"radii: 0.5 was found; give a list of numbers"),
         (lambda X: cross_validated(FrobeniusBall(1.0), X, ["0.5"], max), r"radii: '0.5' was found; give a real number"),
