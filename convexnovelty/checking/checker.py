@@ -388,11 +388,10 @@ def _mapped_gap(step: Step, instance: Instance, source: Solution, target: _Answe
     if step.values is None or target.formulation is None or target.solution is None:
         return math.nan, math.nan
     given = call(step.values, instance.arguments, source)
-    missing = sorted(target.formulation.variables.keys() - given.keys()) if isinstance(given, Mapping) else []
-    if missing:
+    if isinstance(given, Mapping) and not given:
+        letters = ", ".join(target.formulation.variables)
         raise InputError(
-            f"values: the map gives no {', '.join(missing)}, without which nothing is compared; give every letter of "
-            f"{target.node.name}"
+            f"values: the map gives no letter of {target.node.name}, which has {letters}; give what it has of them"
         )
     tried = target.formulation.evaluate(given)
     if tried is None:
