@@ -22,7 +22,7 @@ __all__ = ["InScale"]
 
 # Sweeps of the scaling; a large dense program cannot pay for more, and its rows are alike.
 SWEEPS, FEW, MANY_ENTRIES = 16, 4, 10**5
-LEFT = 1e-9  # size in scale up to which a slack or a multiplier below zero is what an interior point method leaves
+LEFT = 1e-9  # size, as posed or in scale, up to which a slack or a multiplier below zero is what an interior point method leaves
 CERTIFICATE = 1e-6  # size of a certificate's residual, beside what it claims, up to which it counts
 
 
@@ -77,9 +77,13 @@ class InScale:
         rows = slice(scaled.cones.zero, scaled.cones.zero + scaled.cones.nonnegative)
         slack = (scaled.b - scaled.A @ (np.asarray(x) / scale.columns))[rows]
         multiplier = (np.asarray(z) / scale.rows)[rows]
+        posed = (self.program.b - self.program.A @ x)[rows], np.asarray(z)[rows]
         silent = sum(
-            float(np.sum(-one[(one < -LEFT) & (np.abs(other) < -one)]) * np.max(np.abs(other), initial=0.0))
-            for one, other in ((slack, multiplier), (multiplier, slack))
+            float(
+                np.sum(-one[(np.maximum(one, own) < -LEFT) & (np.abs(other) < -one)])
+                * np.max(np.abs(other), initial=0.0)
+            )
+            for one, other, own in ((slack, multiplier, posed[0]), (multiplier, slack, posed[1]))
         )
         return self.program.value_error(x, z) + scale.objective * silent
 
