@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexnovelty.errors import InputError
-from convexnovelty.owned import owned
+from convexnovelty.owned import owned, read_only
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Region
 from convexnovelty.validation import Array, choice, nonnegative, points, vector
 
@@ -50,7 +50,7 @@ class ClassRegions(Region):
         object.__setattr__(self, "tolerance", nonnegative(self.tolerance, "tolerance"))
         if self.scale is not None:
             given = vector(np.broadcast_to(self.scale, self.offsets.shape), "scale")
-            object.__setattr__(self, "scale", np.array([nonnegative(size, "scale") for size in given]))
+            object.__setattr__(self, "scale", read_only(np.array([nonnegative(size, "scale") for size in given])))
 
     @property
     def tie(self) -> float:

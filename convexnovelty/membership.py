@@ -558,8 +558,10 @@ class Membership:
             if inner.size:
                 constraints.append(pull[inner] @ z == 0)
         middle = self.centre / unit if through is None else (self.centre / unit) @ through
-        # What lies beyond the centre by itself: beside that of a far centre it would drown in one variable.
-        value = middle @ w + convex(beyond if reach == unit else (reach / unit) * beyond)
+        beyond = beyond if reach == unit else (reach / unit) * beyond
+        # Beside what a far centre adds it would drown in one variable with that.
+        far = self._arrays.at.any()
+        value = middle @ w + convex(beyond) if far else convex(middle @ w + beyond)
         return Counterpart(value, constraints + program.cones.constraints(z, dual=True))
 
     def _along(self) -> tuple[Array, Array] | None:

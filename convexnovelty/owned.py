@@ -27,6 +27,9 @@ def owned(value: Any) -> Any:
     """
     if isinstance(value, np.ndarray):
         return _owned_array(value)
+    # A sparse matrix may be a dictionary too.
+    if hasattr(value, "iloc") or hasattr(value, "nnz"):
+        return value.copy()
     if isinstance(value, tuple):
         parts = [owned(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
@@ -36,8 +39,6 @@ def owned(value: Any) -> Any:
         return {key: owned(part) for key, part in value.items()}
     if isinstance(value, memoryview):
         return read_only(np.array(value))
-    if hasattr(value, "iloc") or hasattr(value, "nnz"):
-        return value.copy()
     # Numbers of NumPy call themselves arrays, and do not change.
     if isinstance(value, np.generic) or not _holds_numbers(value):
         return value

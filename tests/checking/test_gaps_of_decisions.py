@@ -261,4 +261,4 @@ def test_a_set_whose_worst_member_cannot_be_used_fails_its_rows_and_not_the_chec
 
     features = cn.LinearFeatures(np.random.default_rng(0).normal([4, 3], 1, (12, 2)))
     report = cn.check(cn.uncertain_points(features, 0.5, Longer(0.3)))
-    assert any(row.verdict == "fail" and row.reason.startswith("ValueError: operands") for row in report.rows)
+    assert any(row.verdict == "fail" and "its worst_member gave what is no member" in row.reason for row in report.rows)
