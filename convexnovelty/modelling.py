@@ -251,7 +251,7 @@ def exact_lengths(features: FeatureMap) -> Array | None:
 def separates(scores: Array, lengths: Array, unit: float, nu: float, shares: Array | None = None) -> bool:
     r"""Whether scores w'x prove by themselves that the reduced hull does not hold the origin, however near to it it comes.
 
-    Whatever w is, no point of the reduced hull has a score below :func:`mean_of_lowest`, and the origin has the score
+    Whatever w is, no point of the reduced hull has a score below ``mean_of_lowest``, and the origin has the score
     zero. A w that is a sum of terms of size ``unit`` leaves the score of a point as long as ``lengths`` unknown by rounding.
     """
     return mean_of_lowest(scores - ROUNDING * unit * lengths, nu, shares) > 0
