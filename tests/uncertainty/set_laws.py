@@ -198,7 +198,7 @@ def scales(recipe: Any, nominal: Moments, unit: float, tolerance: float = 1e-6) 
     try:
         there = centred(in_units(recipe, unit), other)
     except NotImplementedError:
-        pytest.skip("the example states numbers in units of the data that it does not scale")
+        pytest.skip("a function holds numbers in units of the data")
     a = np.linspace(-1.0, 1.5, nominal.dimension)
     close = tolerance * size_of(here, a)
     for route in ("best", "derived"):
@@ -209,31 +209,56 @@ def scales(recipe: Any, nominal: Moments, unit: float, tolerance: float = 1e-6) 
     assert reached / unit == pytest.approx(sets.Adversary(here)(a, KAPPA).value, abs=close), f"{recipe}: adversary"
 
 
-# How a radius is measured: in units of the data, in their square, or not at all.
-PLAIN = ("NormBall", "Simplex", "BuresBall", "GelbrichBall", "Box")
-SQUARED = ("FrobeniusBall", "SpectralBall", "NuclearBall", "DiagonalBall")
+# The power of the data's unit in which a class counts each of its numbers; other numbers, names and matrices have none.
+LENGTHS = (
+    "NormBall",
+    "BlockNormBall",
+    "WeightedNormBall",
+    "Ellipsoid",
+    "Simplex",
+    "BuresBall",
+    "GelbrichBall",
+    "MeanMetricEllipsoid",
+)
+SQUARES = ("FrobeniusBall", "SpectralBall", "NuclearBall", "DiagonalBall", "SubspaceBall")
+UNITS: dict[str, dict[str, int]] = {
+    **{name: {"radius": 1} for name in LENGTHS},
+    **{name: {"radius": 2} for name in SQUARES},
+    "LoewnerInterval": {"radius": 2, "lower": 2},
+    "Box": {"half_widths": 1},
+    "Budget": {"half_widths": 1},
+    "DiagonalBudget": {"half_widths": 2},
+    "EntrywiseInterval": {"half_widths": 2},
+    "ScenarioHull": {"scenarios": 1},
+    "CVaRSet": {"scenarios": 1},
+    "Interval": {"lower": 1, "upper": 1},
+    "Polyhedron": {"b": 1},
+}
 FREE = ("Exact", "ExactMean", "ExactCovariance", "MeanEllipsoid", "WishartBall", "KLBall", "DelageYe", "FactorModel")
 
 
 def in_units(recipe: Any, unit: float) -> Any:
-    """The recipe with its radius in other units; NotImplementedError where an example holds arrays of numbers."""
-    name = type(recipe).__name__
+    """The recipe with its numbers in other units; NotImplementedError where a function holds them."""
+    name, held = type(recipe).__name__, vars(recipe)
     if hasattr(recipe, "parts"):
-        made = recipe._copy(**{part: in_units(inner, unit) for part, inner in recipe.parts().items()})
-        if not all(
-            isinstance(value, (sets.UncertaintySet, str, float, bool, type(None)))
-            for attribute, value in vars(made).items()
-            if not attribute.startswith("_")
-        ):
-            raise NotImplementedError(name)
-        return made
-    if any(isinstance(v, (np.ndarray, list, tuple)) for a, v in vars(recipe).items() if not a.startswith("_")):
-        raise NotImplementedError(name)
-    nominal = getattr(recipe, "shape", None) == "nominal" or getattr(recipe, "basis", None) == "nominal"
-    if name in FREE or nominal or name in ("EntrywiseInterval", "DiagonalBudget"):
+        changed = {part: in_units(inner, unit) for part, inner in recipe.parts().items()}
+        shift = {"shift": [block * unit**block.ndim for block in held["shift"]]} if "shift" in held else {}
+        return recipe._copy(**changed, **shift)
+    directions = held.get("shape", held.get("basis"))
+    if isinstance(directions, str) and directions == "nominal":
         return recipe
-    if name in PLAIN:
-        return recipe.replaced(radius=recipe.radius * unit)
-    if name in SQUARED or name == "LoewnerInterval":
-        return recipe.replaced(radius=recipe.radius * unit**2)
-    raise NotImplementedError(name)
+    if name == "CovarianceHull":
+        return recipe._copy(scenarios=[unit**2 * S for S in recipe.scenarios])
+    if name == "MomentHull":
+        return recipe._copy(pairs=[(unit * m, unit**2 * S) for m, S in recipe.pairs])
+    if name in FREE:
+        return recipe
+    if name not in UNITS:
+        raise NotImplementedError(name)
+    powers = UNITS[name]
+    if held.get("half_widths", 0) is None:
+        # Without widths of its own a set of points has the radius for one, or ones; one of covariances the nominal variances.
+        if name == "Box":
+            return recipe._copy(radius=unit * recipe.radius)
+        return recipe._copy(half_widths=unit * np.ones(3)) if name == "Budget" else recipe
+    return recipe._copy(**{n: held[n] * unit**power for n, power in powers.items() if held[n] is not None})
