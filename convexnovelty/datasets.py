@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.errors import InputError
+from convexnovelty.owned import read_only
 from convexnovelty.validation import Array, integer, points
 
 __all__ = [
@@ -50,9 +51,8 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for part in ("nominal", "novel"):
-            array = points(getattr(self, part), part).copy()
-            array.setflags(write=False)  # a data set that a caller changed would no longer be the one of its name
-            object.__setattr__(self, part, array)
+            # A data set that a caller changed would no longer be the one of its name.
+            object.__setattr__(self, part, read_only(points(getattr(self, part), part).copy()))
         if self.nominal.shape[1] != self.novel.shape[1]:
             raise InputError(
                 f"novel: {self.novel.shape[1]} columns were found where nominal has {self.nominal.shape[1]}"

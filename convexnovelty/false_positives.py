@@ -27,6 +27,7 @@ from scipy import stats
 
 from convexnovelty import validation
 from convexnovelty.errors import InputError
+from convexnovelty.owned import read_only
 from convexnovelty.regions import TIE_TOLERANCE, Guarantee, spread
 from convexnovelty.validation import Array, fraction, nonnegative, number
 
@@ -140,8 +141,7 @@ class Calibration:
         ordered = np.sort(validation.scores(self.scores, "scores"))
         slack = TIE_TOLERANCE * max(spread(ordered), nonnegative(self.scale, "scale"))
         object.__setattr__(self, "slack", slack)
-        ordered.setflags(write=False)
-        object.__setattr__(self, "scores", ordered)
+        object.__setattr__(self, "scores", read_only(ordered))
         for name in ("false_positive_rate", "confidence"):
             given = getattr(self, name)
             object.__setattr__(self, name, given if given is None else number(given, name))

@@ -46,7 +46,7 @@ class Coordinates(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
         array = np.array(points(values, "values")).view(cls)
         if squared_norms is not None:
             array.squared_norms = vector(squared_norms, "squared_norms", array.shape[0])
-            array.setflags(write=False)
+            read_only(array)
         return array
 
     def __array_finalize__(self, parent: Any) -> None:
@@ -62,7 +62,7 @@ class Coordinates(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
             return selected
         if isinstance(selected, Coordinates) and selected.ndim == 2:
             selected.squared_norms = self.squared_norms[index]
-            selected.setflags(write=False)
+            read_only(selected)
         return selected
 
     def __reduce__(self) -> Any:

@@ -49,7 +49,6 @@ from convexnovelty.places import (
     has_no_ray,
     has_room,
     holds,
-    in_rows,
     inserted,
     is_ray,
     least_change,
@@ -70,7 +69,7 @@ from convexnovelty.round_position import (
     thinnest_slack,
 )
 from convexnovelty.set_arrays import SHARED, Arrays, implied
-from convexnovelty.units import evened, squares
+from convexnovelty.units import evened, squares, with_even_rows
 from convexnovelty.validation import Array
 
 __all__ = ["Counterpart", "Membership", "as_counterpart", "convex"]
@@ -378,7 +377,8 @@ class Membership:
             cost[self.columns] = sign * direction / np.linalg.norm(direction)
             solution = next(attempts(replace(program, c=cost), LADDER[2:]))
             if "DualInfeasible" in solution.status and is_ray(program, solution, cost) and goes_on(program, cost):
-                if is_ray(in_rows(program), solution, cost):
+                # Of a bound that is far away its own scale leaves next to nothing.
+                if is_ray(with_even_rows(program), solution, cost):
                     raise UnboundedSetError(
                         f"{self.name} is unbounded: it holds a ray, so that a worst case over it is infinite; bound it"
                     )

@@ -20,6 +20,7 @@ from convexnovelty.covariances import EPS, Spectrum, leading, spectrum, stacked
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import Estimate, estimate, exact_sum, nonnegative_vector
 from convexnovelty.factor_metric import FactorMetric
+from convexnovelty.owned import read_only
 from convexnovelty.validation import (
     Array,
     choice,
@@ -88,9 +89,8 @@ class Moments:
     own_axes: bool = False
     forced_diagonal: bool = False
     names: tuple[str, ...] | None = None
-    _summed: bool = (
-        False  # whether mean and remainder together are the mean to rounding of the spread, and not of the mean
-    )
+    # Whether mean and remainder together are the mean to rounding of the spread, and not of the mean.
+    _summed: bool = False
 
     def __init__(self, mean: Any, covariance: Any, count: Any = None, ddof: Any = 0) -> None:
         mean = vector(mean, "mean")
@@ -164,12 +164,12 @@ class Moments:
         if loadings.shape[0] > mean.size:
             loadings = np.asarray(np.linalg.qr(loadings, mode="r"))  # R'R = F'F with no more than p rows
         self.representation = representation
-        self.mean = _frozen(mean)
-        self._remainder = np.zeros(mean.size) if remainder is None else _frozen(remainder)
+        self.mean = _kept(mean)
+        self._remainder = np.zeros(mean.size) if remainder is None else _kept(remainder)
         self.count: float | None = None if count is None else positive(count, "count")
         self.ddof: float = nonnegative(ddof, "ddof")
-        self._loadings, self._specific = _frozen(loadings), _frozen(specific)
-        self._dense: Array | None = None if dense is None else _frozen((dense + dense.T) / 2.0)
+        self._loadings, self._specific = _kept(loadings), _kept(specific)
+        self._dense: Array | None = None if dense is None else _kept((dense + dense.T) / 2.0)
         self.forced_diagonal = representation == "diagonal" and count is not None and mean.size > 1
 
     @classmethod
@@ -198,7 +198,7 @@ class Moments:
     def with_remainder(self, remainder: Any) -> Moments:
         """The same moments, with a :attr:`remainder` of their mean from now on; None leaves them as they are."""
         if remainder is not None:
-            self._remainder, self._summed = _frozen(vector(remainder, "remainder", self.dimension)), True
+            self._remainder, self._summed = _kept(vector(remainder, "remainder", self.dimension)), True
         return self
 
     @property
@@ -233,7 +233,7 @@ class Moments:
         """S as a dense matrix of shape (p, p)."""
         if self._dense is not None:
             return self._dense
-        return _frozen(self._loadings.T @ self._loadings + np.diag(self._specific))
+        return _kept(self._loadings.T @ self._loadings + np.diag(self._specific))
 
     @property
     def loadings(self) -> Array:
@@ -249,8 +249,8 @@ class Moments:
     def variances(self) -> Array:
         """The diagonal of S, of shape (p,)."""
         if self._dense is not None:
-            return _frozen(self._dense.diagonal())
-        return _frozen(np.einsum("ij,ij->j", self._loadings, self._loadings) + self._specific)
+            return _kept(self._dense.diagonal())
+        return _kept(np.einsum("ij,ij->j", self._loadings, self._loadings) + self._specific)
 
     @cached_property
     def unit(self) -> float:
@@ -295,7 +295,7 @@ class Moments:
         of an estimate's mean explains. A change of units of the columns changes F by the same units, and never r.
         """
         scale, sigma, axes = self._spectrum
-        return _frozen(sigma[:, None] * axes * scale)
+        return _kept(sigma[:, None] * axes * scale)
 
     @cached_property
     def eigen(self) -> tuple[Array, Array]:
@@ -307,7 +307,7 @@ class Moments:
             order = np.argsort(-self.variances, kind="stable")[: int((self.variances > 0).sum())]
             return self.variances[order], np.eye(self.dimension)[:, order]
         _, sigma, axes = np.linalg.svd(self.factor, full_matrices=False)
-        return _frozen(sigma**2), _frozen(axes.T)
+        return _kept(sigma**2), _kept(axes.T)
 
     def centred(self, X: Any) -> Array:
         """The rows of X of shape (n, p) less the mean, which an estimate knows beyond the last digit that ``mean`` shows.
@@ -466,7 +466,5 @@ class Moments:
         return f"Moments(dimension={self.dimension}, representation={self.representation!r}{count})"
 
 
-def _frozen(array: Array) -> Array:
-    array = np.array(array, dtype=np.float64)
-    array.setflags(write=False)
-    return array
+def _kept(array: Array) -> Array:
+    return read_only(np.array(array, dtype=np.float64))

@@ -44,9 +44,7 @@ def owned(value: Any) -> Any:
         return value
     try:
         return copy.deepcopy(value)
-    except (
-        Exception
-    ):  # of any kind, since it is another library's: what the factory makes of the object, it says itself
+    except Exception:  # another library's, of any kind: what the factory makes of the object, it says itself
         return value
 
 

@@ -37,7 +37,6 @@ __all__ = [
     "has_no_ray",
     "has_room",
     "holds",
-    "in_rows",
     "inserted",
     "is_ray",
     "least_change",
@@ -205,15 +204,6 @@ def is_ray(program: ConicProgram, solution: ConicSolution, cost: Array) -> bool:
     value = float(cost @ solution.x)
     outside = float(np.linalg.norm(program.cones.violations(-(program.A @ solution.x))))
     return value < 0 and outside <= CERTIFICATE * -value
-
-
-def in_rows(program: ConicProgram) -> ConicProgram:
-    """The program with rows of size one: of a bound that is far away its own scale leaves next to nothing."""
-    sizes = np.asarray(abs(program.A).max(axis=1).todense()).ravel()
-    for block in program.blocks:
-        if block.kind not in ("zero", "nonnegative"):
-            sizes[block.rows] = sizes[block.rows].max()
-    return replace(program, A=sp.csr_array(sp.diags_array(1.0 / np.where(sizes > 0, sizes, 1.0)) @ program.A))
 
 
 def inserted(program: ConicProgram, rows: sp.csr_array, b: Array) -> ConicProgram:

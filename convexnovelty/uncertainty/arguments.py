@@ -9,7 +9,7 @@ import numpy as np
 from convexnovelty.covariances import spectrum
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.uncertainty.base import MeanSet, PointSet, UncertaintySet
-from convexnovelty.validation import Array, symmetric, vector
+from convexnovelty.validation import Array, shown, symmetric, vector
 
 __all__ = ["along", "blocks_of", "is_covariance", "known_set"]
 
@@ -35,7 +35,7 @@ def known_set(uncertainty: Any, *families: str, name: str = "uncertainty", recip
         example = f"{example}, or Exact() around the moments for no uncertainty"
     *others, last = kinds
     listed = f"{', of '.join(others)} or of {last}" if others else last
-    raise InputError(f"{name}: {uncertainty!r} was found; give a set of {listed}, such as {example}")
+    raise InputError(f"{name}: {shown(uncertainty)} was found; give a set of {listed}, such as {example}")
 
 
 def along(uncertainty: Any, a: Any, name: str = "a") -> Array:

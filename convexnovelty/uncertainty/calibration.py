@@ -301,7 +301,7 @@ def coverage(recipe: Any, moments: Moments, X: Any) -> bool:
     """
     known_set(recipe, *MOMENTS, name="recipe", recipe=True)
     if not isinstance(moments, Moments):
-        raise InputError(f"moments: {moments!r} was found; give the true ones, such as Moments(mean, covariance)")
+        raise InputError(f"moments: {shown(moments)} was found; give the true ones, such as Moments(mean, covariance)")
     found = Moments.estimate(by_name(X, "X", moments.names, "the moments"))
     if found.mean.size != moments.mean.size:
         raise InputError(

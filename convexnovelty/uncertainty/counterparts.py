@@ -42,10 +42,8 @@ LEFT, BESIDE = 1e-12, 1e-2
 
 Route = Literal["best", "closed", "derived"] | None
 
-MOMENTS, LINEAR = (
-    ("mean", "covariance", "moments"),
-    ("mean", "points"),
-)  # families with a worst loss, and with a support
+# Families with a worst loss, and with a support.
+MOMENTS, LINEAR = ("mean", "covariance", "moments"), ("mean", "points")
 
 
 def worst_loss(
