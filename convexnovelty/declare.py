@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar, cast
 
@@ -103,10 +103,8 @@ class Node:
 
     def refusal(self, arguments: Mapping[str, Any]) -> str | None:
         """Why the node is not defined on these arguments, or None when it is."""
-        missing = [name for name in required(self.function) if name not in arguments]
-        if missing:
-            return f"{self.name} needs {', '.join(missing)}"
-        return call(self.condition, arguments) if self.condition is not None else None
+        missing = _missing(self.name, arguments, required(self.function))
+        return missing or (call(self.condition, arguments) if self.condition is not None else None)
 
 
 @dataclass(frozen=True)
@@ -143,6 +141,14 @@ class Step:
         for name in ("tolerance", "decision_tolerance"):
             validation.nonnegative(getattr(self, name), name)
 
+    def refusal(self, arguments: Mapping[str, Any]) -> str | None:
+        """Why the step says nothing of these arguments, or None when it does; its ends have refusals of their own."""
+        plain = [f for f in (self.condition, self.decision) if callable(f)]
+        of_a_result = [f for f in (self.objective, self.known, self.doubt, self.values) if f is not None]
+        names = [n for f in plain for n in required(f)] + [n for f in of_a_result for n in required(f)[1:]]
+        missing = _missing("the step", arguments, dict.fromkeys(names))
+        return missing or (call(self.condition, arguments) if self.condition is not None else None)
+
 
 @dataclass(frozen=True)
 class Property:
@@ -152,6 +158,15 @@ class Property:
     name: str
     source: str
     function: Callable[..., list[Claim]] = field(repr=False)
+
+    def refusal(self, arguments: Mapping[str, Any]) -> str | None:
+        """Which of the arguments that it speaks of are missing, or None."""
+        return _missing(f"the theorem '{self.name}'", arguments, required(self.function)[1:])
+
+
+def _missing(what: str, arguments: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    missing = [name for name in names if name not in arguments]
+    return f"{what} needs {', '.join(missing)}" if missing else None
 
 
 def required(function: Callable[..., Any]) -> list[str]:

@@ -19,7 +19,7 @@ import numpy as np
 from convexnovelty import derivation, solvers
 from convexnovelty.checking.gaps import finite_or_infinite, largest
 from convexnovelty.checking.report import Report, Row
-from convexnovelty.declare import Claim, Instance, Method, Node, Step, call
+from convexnovelty.declare import Claim, Instance, Method, Node, Property, Step, call
 from convexnovelty.errors import ConvexNoveltyError, InfeasibleError, InputError
 from convexnovelty.formulation import Formulation, Solution
 from convexnovelty.regions import TIE_TOLERANCE, Ball, HalfSpace, Region
@@ -160,6 +160,9 @@ def check_instance(
         if (a := answer(name)).formulation is not None and a.solution is not None
     ]
     for theorem in owner.properties:
+        if (refusal := theorem.refusal(instance.arguments)) is not None:
+            rows.append(_unfit(owner, instance, theorem, refusal))
+            continue
         for name in owner.nodes:
             if (solution := answer(name).solution) is not None:
                 try:
@@ -220,7 +223,7 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         "tolerance": tolerance,
         "decision_tolerance": decision,
     }
-    refusal = (call(step.condition, instance.arguments) if step.condition else None) or source.refusal or target.refusal
+    refusal = step.refusal(instance.arguments) or source.refusal or target.refusal
     if refusal:
         return Row(**base, verdict="not checked", reason=refusal)
     if source.infeasible and target.infeasible:
@@ -460,6 +463,11 @@ def claim_row(method: str, instance: str, subject: str, theorem: str, claim: Cla
         theorem=True,
         reason="" if holds else f"computed {claim.computed:.10g} {claim.relation} {claim.reference:.10g} does not hold",
     )
+
+
+def _unfit(owner: Method, instance: Instance, theorem: Property, reason: str) -> Row:
+    base = (owner.name, instance.name, "solutions", theorem.name, "", theorem.source, "=", "theory")
+    return Row(*base, "not checked", reason=reason)
 
 
 def _failed(owner: Method, instance: Instance, source: str, target: str, equation: str, reason: str) -> Row:

@@ -246,6 +246,22 @@ def test_claims_hold_by_their_relation(relation, computed, holds):
     assert (claim_row("m", "i", "s", "t", claim).verdict == "pass") is holds
 
 
+def test_steps_and_theorems_that_lack_an_argument_are_not_checked_and_say_which():
+    """A formulation knows the arguments of its own factory alone, and a theorem may speak of more."""
+    nominal, novel = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.7])
+    method = derivation.method("semi_supervised")
+    for name, given in (
+        ("neyman_pearson", {"nominal_probabilities": nominal, "unlabelled_probabilities": novel}),
+        ("against_novelties", {"nominal_probabilities": nominal, "novel_probabilities": novel}),
+    ):
+        report = cn.check(method.nodes[name].function(**given, false_positive_rate=0.2))
+        assert report.passed, [row.reason for row in report.rows if row.verdict == "fail"]
+        reasons = {row.target: row.reason for row in report.rows if row.verdict == "not checked"}
+        assert "the theorem 'excess losses' needs " in reasons["excess losses"]
+        assert "proportion" in reasons["excess losses"]
+    assert any(row.reason == "the step needs proportion" for row in report.rows)
+
+
 def test_report_folds_theorems_only_when_they_hold():
     def row(verdict):
         return Row(
