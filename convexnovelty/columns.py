@@ -11,7 +11,20 @@ import numpy as np
 
 from convexnovelty.errors import ArgumentTypeError, InputError
 
-__all__ = ["DATES", "agree", "by_name", "dated", "in_places", "is_date", "names_of", "refuse_dates", "types_of"]
+__all__ = [
+    "DATES",
+    "agree",
+    "by_name",
+    "dated",
+    "entries_by_name",
+    "in_places",
+    "is_date",
+    "names_of",
+    "names_of_entries",
+    "refuse_dates",
+    "rows_as_columns",
+    "types_of",
+]
 
 DATES = "dates were found; give numbers, for example days since a date that matters"
 
@@ -26,8 +39,20 @@ def names_of(table: Any) -> list[str] | None:
     columns = getattr(table, "columns", None)
     if columns is None or isinstance(columns, (str, bytes)):
         return None
+    return _words(columns)
+
+
+def names_of_entries(vector: Any) -> list[str] | None:
+    """The names of a labelled vector's entries, of a frame of one row or one column too; None where they are not all words."""
+    shape: tuple[int, ...] = getattr(vector, "shape", ())
+    if len(shape) == 2 and shape[0] == 1:
+        return names_of(vector)
+    return _words(getattr(vector, "index", None)) if len(shape) == 1 or (len(shape) == 2 and shape[1] == 1) else None
+
+
+def _words(labels: Any) -> list[str] | None:
     try:
-        names = list(columns)
+        names = list(labels)
     except TypeError:
         return None
     return [str(name) for name in names] if names and all(isinstance(name, str) for name in names) else None
@@ -93,6 +118,23 @@ def by_name(table: Any, name: str, names: Sequence[str] | None, learnt: str) -> 
         return table
     agree(found, name, names, learnt)
     return table[list(names)]
+
+
+def entries_by_name(values: np.ndarray, table: Any, name: str, names: Sequence[str] | None, learnt: str) -> np.ndarray:
+    """The entries of the labelled vector ``table``, which ``values`` holds, in the order of ``names``; otherwise as :func:`by_name`."""
+    found = names_of_entries(table)
+    if found is None or names is None or found == list(names):
+        return values
+    agree(found, name, names, learnt)
+    return values[[found.index(entry) for entry in names]]
+
+
+def rows_as_columns(table: Any) -> Any:
+    """A frame whose rows have the names of its columns, with its rows in the order of its columns."""
+    columns, rows = names_of(table), _words(getattr(table, "index", None))
+    if columns is None or rows is None or rows == columns:
+        return table
+    return table.loc[columns] if sorted(rows) == sorted(set(columns)) else table
 
 
 def agree(found: Sequence[str], name: str, names: Sequence[str], learnt: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from convexnovelty.columns import agree, by_name, names_of
+from convexnovelty.columns import agree, by_name, entries_by_name, names_of, names_of_entries
 from convexnovelty.covariances import EPS, Spectrum, leading, spectrum, stacked
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import Estimate, estimate, exact_sum, nonnegative_vector
@@ -57,7 +57,7 @@ class Moments:
 
     Parameters
     ----------
-    mean : (p,).
+    mean : (p,); the entries of a labelled one are matched with the columns of a frame ``covariance`` by name.
     covariance : (p, p), symmetric and positive semidefinite; singular is fine.
     count : the weight of the sample behind it, for merging; None if there is none.
     ddof : what an estimate subtracted from the weight (0 divides by n).
@@ -93,17 +93,23 @@ class Moments:
     _summed: bool = False
 
     def __init__(self, mean: Any, covariance: Any, count: Any = None, ddof: Any = 0) -> None:
-        mean = vector(mean, "mean")
-        dense = symmetric(covariance, "covariance", mean.size)
-        self._fill(Estimate(mean, np.zeros((0, mean.size)), np.zeros(mean.size), dense), "dense", count, ddof)
+        centre = vector(mean, "mean")
+        dense = symmetric(covariance, "covariance", centre.size)
+        names = names_of(covariance)
+        centre = entries_by_name(centre, mean, "mean", names, "the covariance")
+        self._fill(Estimate(centre, np.zeros((0, centre.size)), np.zeros(centre.size), dense), "dense", count, ddof)
+        self.named(names or names_of_entries(mean))
         _ = self._spectrum  # judges definiteness here, where the argument is known by its name
 
     @classmethod
     def diagonal(cls, mean: Any, variances: Any, count: Any = None, ddof: Any = 0) -> Moments:
         """Moments with covariance diag(variances), held as p numbers."""
-        mean = vector(mean, "mean")
-        specific = nonnegative_vector(variances, "variances", mean.size)
-        return cls._made(Estimate(mean, np.zeros((0, mean.size)), specific, None), "diagonal", count, ddof)
+        centre = vector(mean, "mean")
+        specific = nonnegative_vector(variances, "variances", centre.size)
+        names = names_of_entries(mean)
+        specific = entries_by_name(specific, variances, "variances", names, "the mean")
+        parts = Estimate(centre, np.zeros((0, centre.size)), specific, None)
+        return cls._made(parts, "diagonal", count, ddof).named(names or names_of_entries(variances))
 
     @classmethod
     def low_rank(cls, mean: Any, factor: Any, diagonal: Any = 0.0, count: Any = None, ddof: Any = 0) -> Moments:
@@ -111,15 +117,18 @@ class Moments:
 
         Source: the factor model, section 3.2 of the probabilistic one-class classifier, whose F is the transpose.
         """
-        mean = vector(mean, "mean")
+        centre = vector(mean, "mean")
+        names = names_of(factor) or names_of_entries(mean)
         loadings = points(factor, "factor", minimum=0)
-        if loadings.shape[1] != mean.size:
-            raise InputError(f"factor: {loadings.shape[1]} columns were found where the mean has length {mean.size}")
+        if loadings.shape[1] != centre.size:
+            raise InputError(f"factor: {loadings.shape[1]} columns were found where the mean has length {centre.size}")
+        centre = entries_by_name(centre, mean, "mean", names, "the factor")
         if dimensions(diagonal, "diagonal") == 0:
-            specific = np.full(mean.size, nonnegative(diagonal, "diagonal"))
+            specific = np.full(centre.size, nonnegative(diagonal, "diagonal"))
         else:
-            specific = nonnegative_vector(diagonal, "diagonal", mean.size)
-        return cls._made(Estimate(mean, loadings, specific, None), "low_rank", count, ddof)
+            specific = nonnegative_vector(diagonal, "diagonal", centre.size)
+            specific = entries_by_name(specific, diagonal, "diagonal", names, "the factor")
+        return cls._made(Estimate(centre, loadings, specific, None), "low_rank", count, ddof).named(names)
 
     @classmethod
     def estimate(

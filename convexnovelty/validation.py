@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexnovelty.columns import in_places, refuse_dates
+from convexnovelty.columns import in_places, refuse_dates, rows_as_columns
 from convexnovelty.errors import InputError
 
 __all__ = [
@@ -223,8 +223,11 @@ def square(S: Any, name: str, size: int | None = None) -> Array:
 
 
 def symmetric(S: Any, name: str, size: int | None = None) -> Array:
-    """A symmetric float64 matrix; asymmetry beyond rounding is refused, what rounding left is averaged out."""
-    array = square(S, name, size)
+    """A symmetric float64 matrix; asymmetry beyond rounding is refused, what rounding left is averaged out.
+
+    Rows of a frame that have the names of its columns are taken in the order of these.
+    """
+    array = square(rows_as_columns(S), name, size)
     scale = float(np.abs(array).max())
     skew = float(np.abs(array - array.T).max())
     if skew > SYMMETRY_TOLERANCE * scale:

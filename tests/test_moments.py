@@ -682,6 +682,61 @@ def test_the_mean_of_a_sample_is_known_beyond_the_last_digit_that_it_shows() -> 
     assert Moments(first.mean, first.covariance).mean_difference(second)[1][0] > 4.0
 
 
+def test_a_mean_and_a_covariance_with_names_are_matched_by_them_and_keep_them():
+    import pandas as pd
+
+    frame = pd.DataFrame(np.random.default_rng(0).normal([3, 1, -2], [1, 5, 2], size=(40, 3)), columns=["x", "y", "w"])
+    mean, covariance = frame.mean(), frame.cov(ddof=0)
+    moved = ["w", "y", "x"]
+    truth = Moments.estimate(frame)
+    deviations = pd.Series(truth.loadings[0], index=frame.columns)
+    for found in (
+        Moments(mean[moved], covariance),
+        Moments(mean[moved].to_frame(), covariance),
+        Moments(mean.to_numpy(), covariance.loc[moved]),
+        Moments(mean[moved].to_frame().T, covariance[moved].loc[moved]).in_order(truth.names, "other", "the sample"),
+        Moments.low_rank(mean[moved], pd.DataFrame(truth.loadings, columns=frame.columns)),
+    ):
+        assert found.names == truth.names
+        np.testing.assert_allclose(found.mean, truth.mean, rtol=1e-12)
+        np.testing.assert_allclose(found.covariance, truth.covariance, rtol=1e-12)
+    diagonal = Moments.diagonal(mean[moved], frame.var(ddof=0))
+    assert diagonal.names == tuple(moved)
+    np.testing.assert_allclose(diagonal.variances, frame.var(ddof=0)[moved])
+    both = Moments.low_rank(mean[moved], deviations.to_frame().T, (deviations**2)[moved])
+    np.testing.assert_allclose(both.variances, 2 * deviations**2)
+    for names in (["x", "y", "z"], ["x", "y", "x"]):
+        with pytest.raises(
+            InputError, match="mean: columns are matched by name with those of the covariance, and it lacks"
+        ):
+            Moments(pd.Series(mean.to_numpy(), index=names), covariance)
+    # Rows that are called otherwise are no columns, and entries that are numbered have no names.
+    assert Moments(mean.reset_index(drop=True), covariance.set_axis(["a", "b", "c"])).names == truth.names
+
+
+def test_scenarios_of_a_hull_are_matched_by_names():
+    import pandas as pd
+
+    from convexnovelty.uncertainty import CovarianceHull, MomentHull
+
+    frame = pd.DataFrame(np.random.default_rng(0).normal([3, 1, -2], [1, 5, 2], size=(40, 3)), columns=["x", "y", "w"])
+    first, second = frame[:20], frame[20:]
+    moved = second[["w", "x", "y"]]
+    hull = CovarianceHull([first.cov(), moved.cov()])
+    np.testing.assert_array_equal(hull.scenarios[1], second.cov().to_numpy())
+    pairs = MomentHull(
+        [(first.mean(), first.cov()), (moved.mean(), moved.cov()), (second.mean()[["y", "w", "x"]], second.cov())]
+    )
+    for mean, covariance in pairs.pairs[1:]:
+        np.testing.assert_allclose(mean, second.mean())
+        np.testing.assert_allclose(covariance, second.cov())
+    renamed = second.rename(columns={"x": "z"})
+    for call, name in ((lambda: CovarianceHull([first.cov(), renamed.cov()]), r"scenarios\[1\]"),
+        (lambda: MomentHull([(first.mean(), first.cov()), (renamed.mean(), second.cov())]), r"pairs\[1\]\[0\]")):  # fmt: skip
+        with pytest.raises(InputError, match=name + ": columns are matched by name .* lacks 'x'"):
+            call()
+
+
 def test_points_and_moments_are_matched_by_names_wherever_a_difference_of_them_is_taken():
     import pandas as pd
 

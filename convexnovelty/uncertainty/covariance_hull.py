@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
+from convexnovelty.columns import by_name, names_of
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.owned import read_only
 from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
@@ -26,7 +27,7 @@ class CovarianceHull(CovarianceSet):
 
     Parameters
     ----------
-    scenarios : positive semidefinite matrices of one order.
+    scenarios : positive semidefinite matrices of one order; frames among them are matched by the names of their columns.
     """
 
     exactness = "exact"
@@ -36,7 +37,11 @@ class CovarianceHull(CovarianceSet):
 
     def __init__(self, scenarios: Sequence[Any]) -> None:
         given = listed(scenarios, "scenarios", "a list of covariances")
-        self.scenarios = [read_only(symmetric(S, f"scenarios[{i}]")) for i, S in enumerate(given)]
+        names = next(filter(None, map(names_of, given)), None)
+        matched = [
+            by_name(S, f"scenarios[{i}]", names, "the first scenario that has names") for i, S in enumerate(given)
+        ]
+        self.scenarios = [read_only(symmetric(S, f"scenarios[{i}]")) for i, S in enumerate(matched)]
         if len({S.shape for S in self.scenarios}) != 1:
             raise InputError(
                 f"scenarios: shapes {[S.shape for S in self.scenarios]} were found; give at least one, all alike"

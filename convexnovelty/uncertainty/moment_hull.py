@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
+from convexnovelty.columns import by_name, entries_by_name, names_of, names_of_entries
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.owned import owned
 from convexnovelty.uncertainty.base import Counterpart, MomentSet, UncertaintySet
@@ -15,6 +16,18 @@ from convexnovelty.uncertainty.tools import range_factor
 from convexnovelty.validation import Array, symmetric, vector
 
 __all__ = ["MomentHull"]
+
+
+def _matched(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Array, Array]]:
+    """The pairs as arrays, those that are frames and labelled vectors in the order of the first names."""
+    names = next(filter(None, (names_of(S) or names_of_entries(m) for m, S in pairs)), None)
+    learnt = "the first pair that has names"
+    found = []
+    for i, (m, S) in enumerate(pairs):
+        mean, covariance = f"pairs[{i}][0]", f"pairs[{i}][1]"
+        centre = entries_by_name(vector(m, mean), m, mean, names, learnt)
+        found.append((centre, symmetric(by_name(S, covariance, names, learnt), covariance)))
+    return found
 
 
 class MomentHull(MomentSet):
@@ -28,7 +41,8 @@ class MomentHull(MomentSet):
 
     Parameters
     ----------
-    pairs : means and covariances as they are, whatever the nominal ones.
+    pairs : means and covariances as they are, whatever the nominal ones; frames and labelled vectors among them are
+        matched by the names of their columns and entries.
     """
 
     exactness = "exact"
@@ -41,8 +55,7 @@ class MomentHull(MomentSet):
             pairs = [(m, S) for m, S in pairs]
         except (TypeError, ValueError) as error:
             raise InputError(f"pairs: {pairs!r} was found; give a list of pairs of a mean and a covariance") from error
-        found = [(vector(m, f"pairs[{i}][0]"), symmetric(S, f"pairs[{i}][1]")) for i, (m, S) in enumerate(pairs)]
-        self.pairs: list[tuple[Array, Array]] = owned(found)
+        self.pairs: list[tuple[Array, Array]] = owned(_matched(pairs))
         if len({n for m, S in self.pairs for n in (m.size, *S.shape)}) != 1:
             raise InputError("pairs: means and covariances are not all of one dimension, or there are none")
         for i, (_, S) in enumerate(self.pairs):
