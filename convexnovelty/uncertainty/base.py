@@ -8,6 +8,7 @@ the nominal moments (or, for points, a centre).
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import numbers
 from collections.abc import Callable
@@ -80,6 +81,16 @@ def _same(one: Any, other: Any) -> bool:
     )
 
 
+@functools.cache
+def _cached_properties(kind: type) -> frozenset[str]:
+    return frozenset(
+        name
+        for base in kind.__mro__
+        for name, held in vars(base).items()
+        if isinstance(held, functools.cached_property)
+    )
+
+
 class _Tuner:
     """The CVXPY parameters of one compiled counterpart: who is told when a number of the set changes."""
 
@@ -142,6 +153,7 @@ class UncertaintySet:
         # What was made of the set belongs to the attributes as they were. An array that its owner, or who asks the set for
         # it, changes later would change the set behind its back.
         object.__setattr__(self, "_kept", None)
+        self._forget()
         object.__setattr__(self, name, read_only(value.copy()) if type(value) is np.ndarray else value)
 
     # -- the algebra -------------------------------------------------------------------------------------------------
@@ -232,9 +244,15 @@ class UncertaintySet:
         # object.__setattr__ serves frozen dataclasses and classes whose __init__ never called ours.
         made = copy.copy(self)
         object.__setattr__(made, "_kept", None)
+        made._forget()
         for name, value in attributes.items():
             object.__setattr__(made, name, value)
         return made
+
+    def _forget(self) -> None:
+        """Drop what cached properties hold: they were computed from attributes that may be others now."""
+        for name in _cached_properties(type(self)):
+            vars(self).pop(name, None)
 
     def kept(self, what: str, make: Callable[[], Any]) -> Any:
         """What ``make`` gives for the set with the numbers that it has now, made once."""
@@ -271,8 +289,11 @@ class UncertaintySet:
 
     def numbers(self) -> dict[str, float]:
         """The plain numbers among the set's attributes, by the names under which they can be changed."""
+        computed = _cached_properties(type(self))
         return {
-            name: float(value) for name, value in vars(self).items() if not name.startswith("_") and _is_number(value)
+            name: float(value)
+            for name, value in vars(self).items()
+            if not name.startswith("_") and name not in computed and _is_number(value)
         }
 
     def replaced(self, **changes: Any) -> Any:
@@ -289,7 +310,8 @@ class UncertaintySet:
     def _computed(self, new: dict[str, Any]) -> dict[str, Any]:
         """What the constructor computes from numbers and keeps beside them: it must follow where they change."""
         names = inspect.signature(type(self)).parameters
-        own = {name: value for name, value in vars(self).items() if name not in vars(UncertaintySet) | vars(PointSet)}
+        known = vars(UncertaintySet) | vars(PointSet) | dict.fromkeys(_cached_properties(type(self)))
+        own = {name: value for name, value in vars(self).items() if name not in known}
         if own.keys() <= names.keys() or not new.keys() <= names.keys():
             return {}
         try:
@@ -297,6 +319,11 @@ class UncertaintySet:
         except TypeError:  # the constructor keeps its arguments under other names, and cannot be called again
             return {}
         return {name: value for name, value in vars(fresh).items() if name in own and name not in names}
+
+    def is_plain(self, name: str) -> bool:
+        """Whether nothing else that the set keeps was computed from the number ``name``."""
+        other = _like(vars(self)[name], 2.0 * vars(self)[name] + 1.0, name)
+        return all(_is_alike(vars(self)[held], value) for held, value in self._computed({name: other}).items())
 
     def tunable(self) -> Any:
         """A copy whose counterparts take its numbers as CVXPY parameters where that is possible."""
@@ -358,7 +385,11 @@ class UncertaintySet:
         self._assign(name, value)
 
     def _assign(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, _like(vars(self)[name], value, name))
+        new = {name: _like(vars(self)[name], value, name)}
+        changed = self._computed(new) | new
+        self._forget()
+        for attribute, held in changed.items():
+            object.__setattr__(self, attribute, held)
 
 
 class _MomentFamily(UncertaintySet):
@@ -580,6 +611,16 @@ def scaled(factor: Any, counterpart: Counterpart | cp.Expression) -> Counterpart
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    """Whether two things are known to be equal; some raise at the question."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    try:
+        return one is other or bool(one == other)
+    except Exception:
+        return False
 
 
 def _like(old: Any, value: Any, name: str) -> Any:

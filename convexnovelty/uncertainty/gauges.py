@@ -179,20 +179,26 @@ def _least(size: Any, constraints: list[Any]) -> float | None:
 
 
 def _with(uncertainty: Any, name: str, value: Any) -> Any:
-    """A copy whose number, here or in the part that has it, is a CVXPY variable."""
+    """A copy whose number, here or in the part that has it, is a CVXPY variable; None where more than that follows from it."""
     if isinstance(uncertainty, Composite) and name not in vars(uncertainty):
         ((part, owner),) = uncertainty.parts().items()
-        return uncertainty._copy(**{part: _with(owner, name, value)}, _tuner=None)
-    return uncertainty._copy(**{name: value}, _tuner=None)
+        held = _with(owner, name, value)
+        return None if held is None else uncertainty._copy(**{part: held}, _tuner=None)
+    return uncertainty._copy(**{name: value}, _tuner=None) if uncertainty.is_plain(name) else None
 
 
 def _by_program(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> float | None:
     """The least size as a convex program, where the membership is convex in member and size together."""
     size = cp.Variable(nonneg=True)
+    posed = _with(uncertainty, name, size)
+    if posed is None:
+        return None
+    member = _on_the_centre(uncertainty, blocks)
+    at = [cp.Variable(block.shape, value=block) for block in member]
     try:
-        posed = _with(uncertainty, name, size)
-        shown = [cp.Constant(block) for block in _on_the_centre(uncertainty, blocks)]
-        constraints = [held for held in listed(posed.membership(*shown)) if not _holds_anyhow(held)]
+        stated = listed(posed.membership(*map(cp.Constant, member)))
+        seen = listed(posed.membership(*at))
+        constraints = [held for held, moved in zip(stated, seen, strict=True) if not _holds_anyhow(held, moved, at)]
         convex = all(constraint.is_dcp() for constraint in constraints)
     except Exception:  # what a membership makes of a size that is no number: CVXPY itself raises a bare Exception
         return None
@@ -207,14 +213,25 @@ def _on_the_centre(uncertainty: Any, blocks: list[Array]) -> list[Array]:
     return [*moved, *blocks[len(moved) :]]
 
 
-def _holds_anyhow(constraint: Any) -> bool:
-    """Whether a constraint on the member alone holds, up to what rounding leaves of the difference of its sides."""
+def _holds_anyhow(constraint: Any, moved: Any, at: list[cp.Variable]) -> bool:
+    """Whether a constraint on the member alone holds, up to the rounding of its sides and of the member's entries.
+
+    ``moved`` is the same constraint on variables ``at`` the member.
+    """
     if constraint.variables() or not isinstance(constraint, (cp.constraints.Equality, cp.constraints.Inequality)):
         return False
     left, right = (np.asarray(side.value, dtype=float) for side in constraint.args)
-    rounding = ROUNDED * np.maximum(np.abs(left), np.abs(right))
+    rounding = np.maximum(np.abs(left), np.abs(right))
     apart = np.abs(left - right) if isinstance(constraint, cp.constraints.Equality) else left - right
-    return bool((apart <= rounding).all())
+    if (apart <= ROUNDED * rounding).all():
+        return True
+    for side in moved.args:
+        for variable, slope in side.grad.items():
+            if slope is None or not any(variable is entry for entry in at):
+                return False  # no slope is known where the member lies
+            entries = np.abs(np.ravel(variable.value, order="F"))
+            rounding = rounding + np.reshape(entries @ np.abs(slope), side.shape, order="F")
+    return bool((apart <= ROUNDED * rounding).all())
 
 
 def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import set_laws as laws
@@ -91,8 +92,6 @@ def test_the_gauge_is_the_radius_at_which_a_member_enters(recipe):
 
 
 def test_the_gauge_of_a_users_set_is_found_by_a_program_or_by_halving():
-    import cvxpy as cp
-
     class Mine(sets.CovarianceSet):
         def membership(self, S):
             return [cp.norm(S - self.center, "nuc") <= self.radius]
@@ -105,6 +104,66 @@ def test_the_gauge_of_a_users_set_is_found_by_a_program_or_by_halving():
     member = nominal.covariance + np.diag([0.3, 0.1, 0.0])
     assert sets.gauge(Mine(5.0).centred(nominal), member) == pytest.approx(0.4, rel=1e-6)
     assert sets.gauge(Squared(0.01).centred(nominal), member) == pytest.approx(math.hypot(0.3, 0.1), rel=1e-4)
+
+
+class Level(sets.PointSet):
+    """A disc in the plane of the points with one sum."""
+
+    def membership(self, u):
+        return [cp.norm(u - self.center) <= self.radius, cp.sum(u - self.center) == 0]
+
+
+class Shares(sets.CovarianceSet):
+    """Covariances of parts that sum to a constant."""
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.radius, S @ np.ones(S.shape[0]) == 0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_equation_holds_up_to_the_rounding_of_its_terms(seed):
+    rng = np.random.default_rng(seed)
+    center, step = rng.standard_normal((2, 5)) * 10.0 ** rng.uniform(-3, 3, (2, 1))
+    step -= step.mean()
+    level = Level(1.0).centred(center)
+    assert sets.gauge(level, center + step) == pytest.approx(np.linalg.norm(step), rel=1e-6)
+    assert sets.gauge(level, center + step + 1e-6 * np.abs(step).max()) == math.inf
+
+    parts = rng.dirichlet(np.ones(4), 60)
+    nominal, found = Moments.estimate(parts), Moments.estimate(parts[:40])
+    truth = np.linalg.norm(found.covariance - nominal.covariance)
+    assert sets.gauge(Shares(1.0).centred(nominal), found.covariance) == pytest.approx(truth, rel=1e-6)
+    assert sets.coverage(Shares(2 * truth), nominal, parts[:40])
+    assert not sets.coverage(Shares(truth / 2), nominal, parts[:40])
+    plain = sets.calibrate(sets.FrobeniusBall(1.0), parts, resamples=20).radius
+    assert sets.calibrate(Shares(1.0), parts, resamples=20).radius == pytest.approx(plain, rel=1e-6)
+
+
+class InCloth(sets.CovarianceSet):
+    """A Frobenius ball whose eigenvalues grow by half of its radius at most; ``cut`` keeps that half in some form."""
+
+    def __init__(self, radius, cut):
+        super().__init__(radius)
+        self.cut = cut
+        self.most = cut(radius / 2)
+
+    def membership(self, S):
+        most = self.most() if callable(self.most) else np.ravel(self.most)[0]
+        return [cp.norm(S - self.center, "fro") <= self.radius, S - self.center << most * np.eye(S.shape[0])]
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [lambda most: most, lambda most: [most], lambda most: np.array([most]), lambda most: lambda: most],
+    ids=["number", "list", "array", "function"],
+)
+def test_the_gauge_follows_what_a_constructor_computes_from_the_size(cut):
+    nominal = laws.moments(3)
+    member = nominal.covariance + np.diag([0.3, 0.0, 0.0])
+    for radius in (0.2, 1.0, 5.0):
+        recipe = InCloth(radius, cut)
+        assert sets.gauge(recipe.centred(nominal), member) == pytest.approx(0.6, rel=2e-6)
+        assert sets.gauge((2 * recipe).centred(nominal), member) == pytest.approx(0.6 / radius, rel=2e-6)
 
 
 PLANE = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]])

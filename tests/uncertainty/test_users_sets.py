@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import cvxpy as cp
 import numpy as np
@@ -102,6 +103,59 @@ def test_a_number_in_the_right_hand_side_is_a_parameter():
     with pytest.raises(InputError, match="radius"):
         tunable.tunables()["radius"].set(-1.0)
     assert tunable.radius == 0.7
+
+
+class Remembering(sets.CovarianceSet):
+    """A Frobenius ball that keeps what it computes from its radius and from its centre."""
+
+    @functools.cached_property
+    def squared(self):
+        return self.radius**2
+
+    @functools.cached_property
+    def spread(self):
+        return self.center / 1.0
+
+    def membership(self, S):
+        return [cp.norm(S - self.spread, "fro") <= np.sqrt(self.squared)]
+
+
+class Beside(sets.CovarianceSet):
+    """The same ball with the square computed when it is made."""
+
+    def __init__(self, radius):
+        super().__init__(radius)
+        self.squared = radius**2
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= np.sqrt(self.squared)]
+
+
+@pytest.mark.parametrize("kind", [Remembering, Beside])
+def test_what_is_computed_from_a_number_or_a_centre_follows_them(kind):
+    first, second = laws.moments(3), Moments([5.0, 4.0, 6.0], np.diag([1.0, 3.0, 2.0]))
+    recipe = kind(0.3)
+    for nominal in (first, second):
+        centred = recipe.centred(nominal)
+        a = np.array([1.0, -1.0, 0.5])
+        for radius in (0.3, 0.7):
+            ball = sets.FrobeniusBall(radius).centred(nominal)
+            changed = centred.replaced(radius=radius)
+            for made in (changed, changed.centred(nominal)):
+                assert sets.gauge(made, sets.worst_member(ball, a)) == pytest.approx(radius, rel=1e-5)
+        again = centred.centred(second)
+        np.testing.assert_allclose(
+            sets.worst_member(again, a), sets.worst_member(sets.FrobeniusBall(0.3).centred(second), a), atol=1e-4
+        )
+    problem, plain = (cn.single_class_mpm(first, 0.5, made(0.3)) for made in (kind, sets.FrobeniusBall))
+    assert problem.solve().objective == pytest.approx(plain.solve().objective, rel=1e-6)
+    for made in (problem, plain):
+        made.set(radius=0.05)
+    assert problem.solve().objective == pytest.approx(plain.solve().objective, rel=1e-6)
+    tunable = kind(0.3).centred(first).tunable()
+    tunable.retune("radius", 0.5)
+    assert tunable.plain().squared == pytest.approx(0.25)
+    assert "spread" not in tunable.numbers()
 
 
 def test_a_number_in_the_matrix_is_not_a_parameter():
