@@ -16,6 +16,7 @@ from convexnovelty.algorithms.smo import smo
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap
 from convexnovelty.formulation import Solution
+from convexnovelty.modelling import separates
 from convexnovelty.regions import Guarantee, HalfSpace
 from convexnovelty.validation import Array, fraction, integer, nonnegative, number, positive, shown, symmetric, vector
 
@@ -191,7 +192,8 @@ def leave_one_out_bound(multipliers: Any) -> float:
 def leave_one_out_errors(gram: Any, upper: float) -> Array:
     """Which points fall outside when they are left out of the one-class machine, as zeros and ones of shape (m,).
 
-    ``gram`` is the (m, m) Gram matrix, ``upper`` the bound on the multipliers, which is kept.
+    ``gram`` is the (m, m) Gram matrix, ``upper`` the bound on the multipliers, which is kept. A machine that separates
+    nothing from the origin, w = 0 up to rounding, has every point inside.
     """
     matrix = symmetric(gram, "gram")
     n, upper = len(matrix), positive(upper, "upper")
@@ -201,9 +203,13 @@ def leave_one_out_errors(gram: Any, upper: float) -> Array:
             f"give at least {1 / max(n - 1, 1):.6g}"
         )
     errors = np.zeros(n)
+    lengths = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
     for i in range(n):
         kept = np.delete(np.arange(n), i)
         fit = smo(matrix[np.ix_(kept, kept)], upper=upper)
+        nu = min(1.0, 1.0 / (upper * (n - 1)))
+        if not separates(fit.gradient, lengths[kept], float(lengths[kept].max()), nu):
+            continue  # the signs of its scores are rounding
         offset = fit.offset.used if fit.offset is not None else 0.0
         score = float(matrix[i, kept] @ fit.multipliers)
         errors[i] = score < offset - 1e-9 * max(abs(offset), float(np.abs(fit.gradient).max()))

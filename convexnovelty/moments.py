@@ -9,6 +9,7 @@ chunks and chunks are read in parallel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -417,10 +418,30 @@ class Moments:
     def update(self, chunk: Any, weights: Any = None) -> Moments:
         """New moments with more points merged in, in the same representation."""
         chunk = by_name(chunk, "chunk", self.names, "the moments")
-        found, total = estimate(chunk, weights, self.ddof, self.representation, None, "chunk")
-        added = Moments._made(found, self.representation, total, self.ddof)
+        found, total = estimate(chunk, weights, 0.0, self.representation, None, "chunk")
+        added = Moments._made(found, self.representation, total, 0.0)
         added.own_axes, added._summed = bool(getattr(chunk, "own_axes", False)), True
-        return self + added.named(names_of(chunk))
+        # A chunk may have less weight than is subtracted from that of all.
+        return (self.with_ddof(0.0) + added.named(names_of(chunk))).with_ddof(self.ddof)
+
+    def with_ddof(self, ddof: Any) -> Moments:
+        """The moments of the same sample with another number subtracted from its weight; S is that many times larger.
+
+        Raises InputError for moments without a count, and where the count leaves nothing to divide by.
+        """
+        ddof = nonnegative(ddof, "ddof")
+        if ddof == self.ddof:
+            return self
+        if self.count is None:
+            raise InputError("moments: no count was found, and so no weight to subtract ddof from; give count=")
+        divisor = self.count - ddof
+        # A single row has no spread, whatever is subtracted.
+        if divisor <= 0 and self.variances.any():
+            raise InputError(f"ddof: {ddof:.6g} was found where the weights add up to {self.count:.6g}; give less")
+        factor = max(self.count - self.ddof, 0.0) / divisor if divisor > 0 else 0.0
+        dense = None if self._dense is None else factor * self._dense
+        parts = Estimate(self.mean, math.sqrt(factor) * self._loadings, factor * self._specific, dense, self._remainder)
+        return Moments._made(parts, self.representation, self.count, ddof)._after(self).named(self.names)
 
     def __add__(self, other: Any) -> Moments:
         """The moments of two samples together, from their moments alone (Chan, Golub and LeVeque 1983).

@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
+import convexnovelty as cn
 from convexnovelty import bounds
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.errors import InputError
@@ -137,7 +138,6 @@ def test_sum_of_slacks():
 
 
 def test_the_bound_of_a_solution():
-    import convexnovelty as cn
 
     X = np.random.default_rng(1).standard_normal((50, 3)) + 5
     features = cn.LinearFeatures(X)
@@ -167,6 +167,19 @@ def test_only_support_vectors_fall_outside_when_left_out(rng):
         errors = bounds.leave_one_out_errors(gram, 1 / (nu * n))
         assert not errors[alpha == 0].any()
         assert errors.mean() <= bounds.leave_one_out_bound(alpha)
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.3, 0.5])
+def test_where_nothing_is_separated_no_point_falls_outside(nu, rng):
+    """With w = 0 the objective -rho + max(rho, 0)(m - 1)/(nu m) is least at rho = 0, and every score is zero."""
+    X = rng.standard_normal((20, 2))
+    assert not bounds.leave_one_out_errors(X @ X.T, 1 / (nu * 20)).any()
+    # Where the origin is separated by little, points before the plane and behind it are told apart.
+    line = np.array([[1e-3 * k, (-1.0) ** k] for k in range(1, 6)])
+    errors = bounds.leave_one_out_errors(line @ line.T, 1.0)
+    refitted = [cn.one_class_svm(cn.LinearFeatures(np.delete(line, i, axis=0)), 0.25).solve() for i in range(5)]
+    assert errors.tolist() == [float(not fit.region.contains(line[[i]])[0]) for i, fit in enumerate(refitted)]
+    assert 0 < errors.sum() < 5
 
 
 def test_the_share_of_outliers_may_not_be_kept_in_place_of_the_bound_on_multipliers():

@@ -90,11 +90,11 @@ def moments_of(
         rows = rows_at_once(None, max(features.dimension, features.points.shape[1]))
     read = as_source(source, rows, named)
     found: Moments | None = read.reduced(
-        partial(_moments, named, features, ddof, _representation(representation, rank), rank), partial(_merged, rank)
+        partial(_moments, named, features, _representation(representation, rank), rank), partial(_merged, rank)
     )
     if found is None:
         raise InputError("source: it has no row; give at least one")
-    found = found if rank is None else found.truncated(rank)
+    found = (found if rank is None else found.truncated(rank)).with_ddof(ddof)
     return found if features is not None else found.named(read.names)
 
 
@@ -115,8 +115,8 @@ def moments_by_class(
         raise InputError(f"classes: {shown(classes)} was found; give the name of the column that holds them")
     named = Columns(_names(columns), classes=classes)
     read = as_source(source, rows, named)
-    found = read.reduced(partial(_by_class, named, ddof), partial(_union, classes))
-    return {label: moments.named(read.names) for label, moments in found.items()}
+    found = read.reduced(partial(_by_class, named), partial(_union, classes))
+    return {label: moments.with_ddof(ddof).named(read.names) for label, moments in found.items()}
 
 
 def features_of(
@@ -244,7 +244,6 @@ def _representation(representation: str | None, rank: int | None) -> str:
 def _moments(
     columns: Columns,
     features: FeatureMap | None,
-    ddof: Any,
     representation: str,
     rank: int | None,
     index: int,
@@ -255,11 +254,11 @@ def _moments(
         return None
     X = block.points if features is None else features.coordinates(block.points)
     if rank is not None and X.shape[1] > EXACT:
-        return Moments.estimate(X, block.weights, ddof, rank=rank)
+        return Moments.estimate(X, block.weights, rank=rank)
     if representation == "dense":
         refuse_dense_covariance(X)
     # A cut of merged cuts would not be the cut of the whole, so blocks keep all axes while there are few columns.
-    return Moments.estimate(X, block.weights, ddof, "dense" if rank is not None else representation)
+    return Moments.estimate(X, block.weights, representation="dense" if rank is not None else representation)
 
 
 def _merged(rank: int | None, left: Moments | None, right: Moments | None) -> Moments | None:
@@ -269,7 +268,7 @@ def _merged(rank: int | None, left: Moments | None, right: Moments | None) -> Mo
     return found if rank is None or found.dimension <= EXACT else found.truncated(rank)
 
 
-def _by_class(columns: Columns, ddof: Any, index: int, raw: Any) -> dict[Any, Moments]:
+def _by_class(columns: Columns, index: int, raw: Any) -> dict[Any, Moments]:
     block = Block.of(index, raw, columns)
     labels = _labels(block.classes)
     for i, label in enumerate(labels):
@@ -282,7 +281,7 @@ def _by_class(columns: Columns, ddof: Any, index: int, raw: Any) -> dict[Any, Mo
     places: dict[Any, list[int]] = {label: [] for label in _in_order(labels, columns.classes)}
     for i, label in enumerate(labels):
         places[label].append(i)
-    return {label: Moments.estimate(block.points[rows], ddof=ddof) for label, rows in places.items()}
+    return {label: Moments.estimate(block.points[rows]) for label, rows in places.items()}
 
 
 def _labels(classes: Any) -> list[Any]:
@@ -353,7 +352,7 @@ def _moments_and_sample(
     features: FeatureMap, count: int, seed: int, index: int, raw: Any
 ) -> tuple[Moments | None, _Sample]:
     sample = _sampled(_as_map_has_them(Columns(), features, raw), count, seed, index, raw)
-    return _moments(Columns(), features, 0, "dense", None, index, raw), sample
+    return _moments(Columns(), features, "dense", None, index, raw), sample
 
 
 def _both_merged(

@@ -81,16 +81,6 @@ def _same(one: Any, other: Any) -> bool:
     )
 
 
-@functools.cache
-def _cached_properties(kind: type) -> frozenset[str]:
-    return frozenset(
-        name
-        for base in kind.__mro__
-        for name, held in vars(base).items()
-        if isinstance(held, functools.cached_property)
-    )
-
-
 class _Tuner:
     """The CVXPY parameters of one compiled counterpart: who is told when a number of the set changes."""
 
@@ -145,6 +135,12 @@ class UncertaintySet:
     _tuner: _Tuner | None = None
     _moments: Any = None
     _kept: Any = None
+    _cached: ClassVar[frozenset[str]] = frozenset()  # names of the properties that keep what they have computed
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = {name for name, held in vars(cls).items() if isinstance(held, functools.cached_property)}
+        cls._cached = cls._cached.union(own)
 
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = nonnegative(radius, "radius")
@@ -251,7 +247,7 @@ class UncertaintySet:
 
     def _forget(self) -> None:
         """Drop what cached properties hold: they were computed from attributes that may be others now."""
-        for name in _cached_properties(type(self)):
+        for name in self._cached:
             vars(self).pop(name, None)
 
     def kept(self, what: str, make: Callable[[], Any]) -> Any:
@@ -289,11 +285,10 @@ class UncertaintySet:
 
     def numbers(self) -> dict[str, float]:
         """The plain numbers among the set's attributes, by the names under which they can be changed."""
-        computed = _cached_properties(type(self))
         return {
             name: float(value)
             for name, value in vars(self).items()
-            if not name.startswith("_") and name not in computed and _is_number(value)
+            if not name.startswith("_") and name not in self._cached and _is_number(value)
         }
 
     def replaced(self, **changes: Any) -> Any:
@@ -310,7 +305,7 @@ class UncertaintySet:
     def _computed(self, new: dict[str, Any]) -> dict[str, Any]:
         """What the constructor computes from numbers and keeps beside them: it must follow where they change."""
         names = inspect.signature(type(self)).parameters
-        known = vars(UncertaintySet) | vars(PointSet) | dict.fromkeys(_cached_properties(type(self)))
+        known = vars(UncertaintySet) | vars(PointSet) | dict.fromkeys(self._cached)
         own = {name: value for name, value in vars(self).items() if name not in known}
         if own.keys() <= names.keys() or not new.keys() <= names.keys():
             return {}

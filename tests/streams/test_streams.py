@@ -101,6 +101,31 @@ def test_moments_equal_those_in_memory(name: str, representation: str, X: np.nda
     assert np.abs((found.covariance - expected.covariance) / scale).max() < TOLERANCE
 
 
+def test_what_is_subtracted_from_the_weight_is_subtracted_from_that_of_all() -> None:
+    """A block, or a chunk that is added, may have less weight than that."""
+    X, w = np.arange(12.0).reshape(6, 2) ** 1.5, np.array([0.3, 0.3, 0.3, 0.3, 0.3, 3.0])
+    whole = {ddof: Moments.estimate(X, w, ddof=ddof).covariance for ddof in (1, 4)}
+    for ddof, expected in whole.items():
+        blocks = [(X[:3], w[:3]), (X[3:5], w[3:5]), (X[5:], w[5:])]
+        np.testing.assert_allclose(streams.moments_of(iter(blocks), ddof=ddof).covariance, expected, rtol=1e-13)
+        low = streams.moments_of(iter(blocks), ddof=ddof, representation="low_rank")
+        np.testing.assert_allclose(low.covariance, expected, rtol=1e-12)
+    for rows in (1, 2):
+        found = streams.moments_of(X, rows=rows, ddof=2)
+        np.testing.assert_allclose(found.covariance, np.cov(X.T, ddof=2), rtol=1e-13)
+    for kind in ("dense", "diagonal", "low_rank"):
+        begun = Moments.estimate(X[5:], w[5:], ddof=1, representation=kind)
+        found = begun.update(X[:3], w[:3]).update(X[3:5], w[3:5])
+        assert (found.ddof, found.count) == (1, pytest.approx(4.5))
+        np.testing.assert_allclose(found.variances, whole[1].diagonal(), rtol=1e-13)
+    table = pd.DataFrame(X, columns=["x", "y"]).assign(c=["a", "b", "a", "b", "a", "c"])
+    found = streams.moments_by_class(table, "c", ddof=1, rows=1)
+    np.testing.assert_allclose(found["a"].covariance, np.cov(X[[0, 2, 4]].T), rtol=1e-13)
+    assert not found["c"].covariance.any()
+    with pytest.raises(InputError, match="ddof: 6 was found where the weights add up to 6; give less"):
+        streams.moments_of(X, rows=2, ddof=6)
+
+
 def test_a_cut_is_that_of_the_whole(X: np.ndarray) -> None:
     found, expected = streams.moments_of(X, rank=2, rows=90), Moments.estimate(X, rank=2)
     np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-9, atol=1e-9)
