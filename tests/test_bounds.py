@@ -138,7 +138,6 @@ def test_sum_of_slacks():
 
 
 def test_the_bound_of_a_solution():
-
     X = np.random.default_rng(1).standard_normal((50, 3)) + 5
     features = cn.LinearFeatures(X)
     solution = cn.one_class_svm(features, 0.3).solve()
