@@ -352,6 +352,10 @@ class UncertaintySet:
         if self._tuner is not None:
             self._tuner.fixed.add(name)
 
+    def followed(self) -> dict[str, int]:
+        """How many parameters follow each number."""
+        return {} if self._tuner is None else {name: len(told) for name, told in self._tuner.watchers.items()}
+
     def is_fixed(self, name: str) -> bool:
         """Whether :meth:`fix` was called for the number."""
         return self._tuner is not None and name in self._tuner.fixed

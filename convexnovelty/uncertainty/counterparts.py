@@ -163,6 +163,7 @@ def _closed_or(
 def _stated(uncertainty: UncertaintySet, name: str, given: tuple[Any, ...]) -> Counterpart | None:
     """What the class states in closed form, found to be something that may be bounded from above in a convex program."""
     told = f"{uncertainty!r}: {name}"
+    before = uncertainty.followed()
     try:
         stated = getattr(uncertainty, name)(*given)
     except (AttributeError, TypeError, ValueError) as error:
@@ -185,7 +186,32 @@ def _stated(uncertainty: UncertaintySet, name: str, given: tuple[Any, ...]) -> C
             f"{told} is not convex by the rules of DCP in {_cut(wrong[0] if wrong else made.value)}; write it by norms, "
             "cp.norm(factor @ a) for the root of a quadratic form, or return None to have it derived from membership"
         )
+    if uncertainty._tuner is not None:
+        now = uncertainty.followed()
+        for number in uncertainty.numbers().keys() & vars(uncertainty).keys():
+            if now.get(number) == before.get(number) and _depends(uncertainty, name, given, number):
+                uncertainty.fix(number)
     return made
+
+
+def _depends(uncertainty: UncertaintySet, name: str, given: tuple[Any, ...], number: str) -> bool:
+    """Whether what a class states has other values where a number is another; so it is taken where that cannot be seen."""
+    plain = uncertainty.plain()
+    rng, present = np.random.default_rng(5), plain.numbers()[number]
+    size = _size(uncertainty)
+    direction = [rng.standard_normal(x.shape) / size if getattr(x, "shape", ()) else 1.0 for x in given]
+    for other in (2 * present + 1, present / 2):
+        try:
+            first = evaluate(_stated_at(plain, name, direction))
+            second = evaluate(_stated_at(plain.replaced(**{number: other}), name, direction))
+        except Exception:  # a user's class raises what it raises
+            continue
+        return abs(first - second) > 1e-9 * abs(first)
+    return True
+
+
+def _stated_at(uncertainty: UncertaintySet, name: str, direction: list[Any]) -> Counterpart:
+    return as_counterpart(getattr(uncertainty, name)(*map(cp.Constant, direction)))
 
 
 def _cut(expression: Any, length: int = 150) -> str:

@@ -14,6 +14,7 @@ from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
 from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
 from convexnovelty.uncertainty.norm_ball import NormBall
+from convexnovelty.uncertainty.tools import congruent
 from convexnovelty.validation import Array, points
 
 __all__ = ["CovarianceImage", "MeanImage", "MomentImage", "PointImage"]
@@ -71,11 +72,11 @@ class _Image(Operator):
             # The displacement is the variable: computed from the centres it would bring rounding into an equation.
             step = cp.Variable(np.shape(start), symmetric=np.ndim(start) == 2)
             inner.append(start + step)
-            tied.append(block == center + (T @ step if len(block.shape) == 1 else T @ step @ T.T))
+            tied.append(block == center + (T @ step if len(block.shape) == 1 else congruent(T, step)))
         cone = [block >> 0 for block in inner if len(block.shape) == 2]
         # A mean sees the covariance of its own coordinates, that around which the part is placed.
         back = np.linalg.pinv(T)
-        return [*tied, *cone, *self.joined(self.part, inner, tuple(back @ S @ back.T for S in context))]
+        return [*tied, *cone, *self.joined(self.part, inner, tuple(congruent(back, S) for S in context))]
 
     @property
     def _invertible(self) -> bool:

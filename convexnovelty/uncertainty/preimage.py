@@ -15,6 +15,7 @@ from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
 from convexnovelty.uncertainty.linear_image import REGULAR
 from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
 from convexnovelty.uncertainty.norm_ball import NormBall
+from convexnovelty.uncertainty.tools import congruent
 from convexnovelty.validation import Array, points
 
 __all__ = ["CovariancePreimage", "MeanPreimage", "MomentPreimage", "PointPreimage"]
@@ -115,9 +116,9 @@ class _Preimage(Operator):
             # The displacement is a variable: taken from the centre it would bring rounding into the part's equations.
             step = cp.Variable(np.shape(center), symmetric=np.ndim(center) == 2)
             tied.append(block == center + step)
-            mapped.append(start + (T @ step if len(block.shape) == 1 else T @ step @ T.T))
+            mapped.append(start + (T @ step if len(block.shape) == 1 else congruent(T, step)))
         # A mean sees the covariance of its own coordinates, that around which the part is placed.
-        return [*tied, *self.joined(part, mapped, tuple(T @ S @ T.T for S in context))]
+        return [*tied, *self.joined(part, mapped, tuple(congruent(T, S) for S in context))]
 
 
 @register("preimage", PointSet)

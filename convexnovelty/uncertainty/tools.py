@@ -54,6 +54,12 @@ def listed(constraints: Any) -> list[Any]:
     return list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
 
 
+def congruent(T: Any, S: Any) -> Any:
+    """T S T' as an expression that is symmetric to the last digit, and that CVXPY knows to be."""
+    made = T @ S @ T.T
+    return cp.atoms.affine.wraps.symmetric_wrap((made + made.T) / 2)
+
+
 def direction(a: Array) -> Array:
     """``a`` at length one; the first axis where it is zero, since any member is then a worst one."""
     size = float(np.abs(a).max())

@@ -158,6 +158,71 @@ def test_what_is_computed_from_a_number_or_a_centre_follows_them(kind):
     assert "spread" not in tunable.numbers()
 
 
+class Joint(sets.MomentSet):
+    """Balls of means and covariances of one radius, with a worst loss that takes it as the number that it is."""
+
+    def membership(self, m, S):
+        near = cp.norm(S - self.center_covariance, "fro") <= self.radius
+        return [cp.norm(m - self.center_mean) <= self.radius, near]
+
+    def worst_loss(self, a, kappa):
+        wide = cp.norm(cp.hstack([self.factor @ a, np.sqrt(self.radius) * a]))
+        return self.center_mean @ a + self.radius * cp.norm(a) + kappa * wide
+
+
+def test_a_number_that_one_worst_case_takes_as_it_stands_and_another_as_a_parameter_is_followed_by_both():
+    """The class states its worst loss alone, and its worst deviation is derived with the radius as a parameter."""
+    nominal = laws.moments(3)
+    moved = Moments(-nominal.mean, nominal.covariance)
+    points = np.random.default_rng(3).normal(nominal.mean, 0.5, size=(20, 3))
+
+    def plain(radius):
+        return sets.MeanWithin(sets.NormBall(2, radius)) * sets.FrobeniusBall(radius)
+
+    for make in (
+        lambda recipe: cn.single_class_mpm(nominal, 0.5, recipe),
+        lambda recipe: cn.moment_classifier(points, moved, 1.0, recipe),
+        lambda recipe: cn.two_class_mpm(nominal, moved, recipe),
+    ):
+        truth = make(plain(0.2)).solve().objective
+        problem = make(Joint(0.05))
+        assert problem.solve().objective == pytest.approx(make(plain(0.05)).solve().objective, rel=1e-6)
+        assert problem.set(radius=0.2).solve().objective == pytest.approx(truth, rel=1e-6)
+        assert [s.objective for s in make(Joint(0.05)).path(radius=[0.2])] == pytest.approx([truth], rel=1e-6)
+
+
+class InMetric(sets.MeanSet):
+    """The ellipsoid of means in the metric of the covariance, by a function that takes a matrix."""
+
+    def membership(self, m, S):
+        return [cp.matrix_frac(m - self.center, S) <= self.radius**2]
+
+
+class WithVolume(sets.CovarianceSet):
+    """Covariances near the centre whose determinants are no smaller than a share of its own."""
+
+    def membership(self, S):
+        least = np.linalg.slogdet(self.center)[1] - self.radius
+        return [cp.norm(S - self.center, "fro") <= 2 * self.radius, cp.log_det(S) >= least]
+
+
+def test_maps_of_sets_show_matrices_that_are_symmetric_to_the_last_digit():
+    nominal = laws.moments(3)
+    T = np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.3], [0.1, 0.0, 1.0]])
+    for a in laws.directions(nominal)[:3]:
+        for move in ("image", "preimage"):
+            losses = [
+                sets.evaluate_loss((getattr(kind(0.2), move)(T) * sets.FrobeniusBall(0.1)).centred(nominal), a, 1.3)
+                for kind in (InMetric, sets.MeanEllipsoid)
+            ]
+            assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+        # An image of an invertible matrix is the set in other coordinates.
+        back = np.linalg.inv(T)
+        inside = Moments(back @ nominal.mean, back @ nominal.covariance @ back.T)
+        moved = sets.evaluate_deviation(WithVolume(0.2).image(T).centred(nominal), a)
+        assert moved == pytest.approx(sets.evaluate_deviation(WithVolume(0.2).centred(inside), T.T @ a), rel=1e-6)
+
+
 def test_a_number_in_the_matrix_is_not_a_parameter():
     class Cone(sets.PointSet):
         slope = 1.0
