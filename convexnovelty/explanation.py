@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from convexnovelty.estimators.scores import DistanceScore, LinearScore, RegionScore
+from convexnovelty.features import LinearFeatures
+from convexnovelty.kernels import Linear
+from convexnovelty.regions import Ball, HalfSpace
 from convexnovelty.validation import Array
 
 if TYPE_CHECKING:
@@ -18,13 +22,26 @@ CLEAR = 0.1  # of a difference, what rounding may take from it where it is shown
 
 
 def column_weights(detector: Any) -> tuple[str, Array] | None:
-    """The normal of a plane, or the centre of a ball, in the space of the columns; None for other scores."""
+    """The normal of a plane, or the centre of a ball, in the space of the columns; None for other scores.
+
+    A ball in other coordinates of a linear kernel, as ``rank`` makes them, is none in the space of the columns.
+    """
     score = getattr(detector, "score_", None)
-    normal = getattr(score, "normal", None)
-    if normal is not None:
-        return "plane", np.asarray(normal)
-    centre = getattr(getattr(score, "inner", None), "normal", None)
-    return None if centre is None else ("ball", np.asarray(centre))
+    if isinstance(score, LinearScore):
+        return "plane", np.asarray(score.normal)
+    if isinstance(score, DistanceScore):
+        return "ball", np.asarray(score.center)
+    if not isinstance(score, RegionScore) or not isinstance(getattr(score.features, "kernel", None), Linear):
+        return None
+    plain = isinstance(score.features, LinearFeatures)
+    if isinstance(score.region, Ball):
+        return ("ball", np.asarray(score.region.center)) if plain else None
+    if not isinstance(score.region, HalfSpace):
+        return None
+    normal = np.asarray(score.region.normal)
+    if not plain:  # coordinates of a linear kernel are linear in the point
+        normal = np.asarray(score.features.coordinates(np.eye(score.features.points.shape[1]))) @ normal
+    return "plane", normal
 
 
 def drivers(model: Model, row: Array, count: int = 3) -> tuple[str, str]:

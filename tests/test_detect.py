@@ -20,7 +20,7 @@ from convexnovelty import estimators, persistence, pieces
 from convexnovelty.cli import main
 from convexnovelty.detection import Request, held_out, load_model, methods
 from convexnovelty.estimators import OneClassSVM, SingleClassMPM
-from convexnovelty.explanation import drivers
+from convexnovelty.explanation import column_weights, drivers
 from convexnovelty.novelty_scores import column_units, constant_columns
 
 RAW = load_breast_cancer(as_frame=True)
@@ -147,6 +147,45 @@ def test_linear_contributions_add_up_to_the_score(files: Path, capsys: Any) -> N
     reason, nearest = drivers(model, row)
     assert nearest == ""
     assert reason.startswith(DATA.columns[int(np.argmin(parts))])
+
+
+@pytest.mark.parametrize(
+    "detector",
+    [
+        estimators.OneClassSVM(kernel="linear"),
+        estimators.OneClassSVM(kernel="linear", solver="CLARABEL"),
+        estimators.OneClassSVM(kernel="linear", rank=3),
+        estimators.SingleClassMPM(kernel="linear"),
+        estimators.MahalanobisSVM(kernel="linear"),
+        estimators.SoftBall(kernel="linear"),
+        estimators.SoftBall(kernel="linear", solver="CLARABEL"),
+        estimators.SoftBall(kernel="linear", rank=3),
+        estimators.SoftBall(),
+    ],
+    ids=str,
+)
+def test_weights_of_columns_give_the_score(detector: Any, rng: np.random.Generator) -> None:
+    X = rng.normal([3.0, -1.0, 2.0], 1.0, (40, 3))
+    found = column_weights(detector.fit(X))
+    if detector.kernel != "linear" or (detector.rank and isinstance(detector, estimators.SoftBall)):
+        assert found is None
+        return
+    assert found is not None
+    kind, weights = found
+    scores = detector.decision_function(X)
+    parts = X @ weights if kind == "plane" else -((X - weights) ** 2).sum(axis=1)
+    assert kind == ("ball" if isinstance(detector, estimators.SoftBall) else "plane")
+    np.testing.assert_allclose(scores - scores[0], parts - parts[0], rtol=1e-6, atol=1e-9 * np.abs(parts).max())
+
+
+def test_the_columns_that_lie_far_from_the_centre_of_a_ball_are_named(tmp_path: Path, capsys: Any) -> None:
+    rows = pd.DataFrame(np.random.default_rng(0).normal([10, 20, 30], 1, (60, 3)), columns=["a", "b", "c"])
+    rows.to_csv(tmp_path / "train.csv", index=False)
+    rows[:3].assign(b=[20.0, 90.0, 21.0]).to_csv(tmp_path / "new.csv", index=False)
+    files = (str(tmp_path / "train.csv"), str(tmp_path / "new.csv"))
+    text = detect(capsys, *files, "--method", "soft-ball", "--kernel", "linear", "--top", "1")
+    assert re.search(r"novel +b 90 \(ordinary (19|20)", text)
+    assert "the value in the centre of the ball" in text and "nearest" not in text
 
 
 def test_the_odd_column_of_a_row_is_named(tmp_path: Path, capsys: Any, rng: np.random.Generator) -> None:

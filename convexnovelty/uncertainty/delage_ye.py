@@ -9,7 +9,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty.base import Counterpart, MomentSet, UncertaintySet
-from convexnovelty.uncertainty.tools import square_root
+from convexnovelty.uncertainty.tools import direction, range_factor, square_root
 from convexnovelty.validation import Array, nonnegative, positive
 
 __all__ = ["DelageYe"]
@@ -107,10 +107,10 @@ class DelageYe(MomentSet):
 
     def sample(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """A random shift and a random part of what it leaves."""
-        root = square_root(self.center_covariance)
-        u = rng.standard_normal(self.dimension)
-        u *= math.sqrt(min(self.gamma1, self.gamma2)) * rng.random() / np.linalg.norm(u)
-        vectors, _ = np.linalg.qr(rng.standard_normal(root.shape))
-        left = square_root(self.gamma2 * np.eye(self.dimension) - np.outer(u, u))
-        X = left @ (vectors * rng.random(self.dimension)) @ vectors.T @ left
-        return self.center_mean + root @ u, root @ X @ root
+        factor = range_factor(self.center_covariance)
+        rank = factor.shape[0]
+        u = math.sqrt(min(self.gamma1, self.gamma2)) * rng.random() * direction(rng.standard_normal(rank))
+        vectors, _ = np.linalg.qr(rng.standard_normal((rank, rank)))
+        left = square_root(self.gamma2 * np.eye(rank) - np.outer(u, u))
+        X = left @ (vectors * rng.random(rank)) @ vectors.T @ left
+        return self.center_mean + factor.T @ u, factor.T @ X @ factor

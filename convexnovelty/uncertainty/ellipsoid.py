@@ -66,8 +66,8 @@ class Ellipsoid(PointSet):
 
     def sample(self, rng: np.random.Generator) -> Array:
         """A random point of the ball, carried over."""
-        v = rng.standard_normal(self._factor.shape[0])
-        return np.asarray(self.center + self.radius * rng.random() / np.linalg.norm(v) * (self._factor.T @ v))
+        v = direction(rng.standard_normal(self._factor.shape[0]))
+        return np.asarray(self.center + self.radius * rng.random() * (self._factor.T @ v))
 
     def gauge(self, u: Array) -> float:
         """The distance in the metric of the shape."""

@@ -10,7 +10,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.covariances import own_axes
 from convexnovelty.errors import EmptySetError, IndefiniteError, InputError
 from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
-from convexnovelty.uncertainty.tools import range_factor, square_root
+from convexnovelty.uncertainty.tools import range_factor
 from convexnovelty.validation import Array, symmetric
 
 __all__ = ["LoewnerInterval"]
@@ -124,6 +124,7 @@ class LoewnerInterval(CovarianceSet):
     def sample(self, rng: np.random.Generator) -> Array:
         """The lower end plus a random part of the way to the upper one."""
         low = np.zeros_like(self.upper) if self.lower is None else self.lower
-        root = square_root(self.upper - low)
-        vectors, _ = np.linalg.qr(rng.standard_normal(root.shape))
-        return np.asarray(low + root @ (vectors * rng.random(root.shape[0])) @ vectors.T @ root)
+        factor = range_factor(self.upper - low)
+        rank = factor.shape[0]
+        vectors, _ = np.linalg.qr(rng.standard_normal((rank, rank)))
+        return np.asarray(low + factor.T @ (vectors * rng.random(rank)) @ vectors.T @ factor)

@@ -8,7 +8,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty.base import MeanSet
-from convexnovelty.uncertainty.tools import range_factor, range_norm, square_root
+from convexnovelty.uncertainty.tools import direction, range_factor, range_norm
 from convexnovelty.validation import Array
 
 __all__ = ["MeanEllipsoid"]
@@ -57,9 +57,9 @@ class MeanEllipsoid(MeanSet):
 
     def sample(self, rng: np.random.Generator, S: Array | None = None) -> Array:
         """A point of the ellipsoid of ``S``, the nominal covariance by default."""
-        u = rng.standard_normal(self.dimension)
-        u *= rng.random() / np.linalg.norm(u)
-        return np.asarray(self.center + self.radius * (square_root(self.covariance if S is None else S) @ u))
+        factor = range_factor(self.covariance if S is None else S)
+        u = rng.random() * direction(rng.standard_normal(factor.shape[0]))
+        return np.asarray(self.center + self.radius * (factor.T @ u))
 
     def gauge(self, m: Array, S: Array) -> float:
         """The number of standard deviations between the means."""

@@ -60,11 +60,11 @@ def congruent(T: Any, S: Any) -> Any:
     return cp.atoms.affine.wraps.symmetric_wrap((made + made.T) / 2)
 
 
-def direction(a: Array) -> Array:
+def direction(a: Any) -> Array:
     """``a`` at length one; the first axis where it is zero, since any member is then a worst one."""
-    size = float(np.abs(a).max())
+    size = float(np.abs(a).max(initial=0.0))
     if size == 0:
-        return np.asarray(np.eye(a.size)[0])
+        return np.asarray(np.eye(max(a.size, 1))[0, : a.size])
     unit = a / size
     return np.asarray(unit / np.linalg.norm(unit))
 

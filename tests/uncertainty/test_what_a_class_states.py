@@ -19,6 +19,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import tools
 from convexnovelty.uncertainty.composite import Composite
+from convexnovelty.uncertainty.gauges import size_name
 
 KAPPA = laws.KAPPA
 NOMINAL = laws.moments(3)
@@ -213,6 +214,29 @@ def test_samples_fill_the_set_and_do_not_leave_it(recipe):
             shares.append((found.max() - low) / (worst - low))
             assert uncertainty.exactness == "conservative" or np.ptp(found) > 1e-3 * abs(worst)
     assert max(shares) > 0.25, shares
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+@pytest.mark.parametrize("recipe", unmixed())
+def test_samples_around_singular_moments_lie_in_their_range(recipe, rows):
+    if recipe.family == "points":
+        pytest.skip("a set of points has no moments around it")
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        nominal = Moments.estimate(rng.standard_normal((rows, 3)) @ rng.standard_normal((3, 3)) + 2)
+        uncertainty = recipe.centred(nominal)
+        member, name = uncertainty.sample(rng), size_name(uncertainty)
+        if member is None or name is None:
+            pytest.skip("the class draws no members, or has no size")
+        assert sets.gauge(uncertainty, member) <= uncertainty.numbers()[name] * (1 + 1e-6)
+
+
+def test_an_ellipsoid_of_no_extent_is_its_centre():
+    point = sets.Ellipsoid(np.zeros((2, 2))).centred([1.0, 2.0])
+    assert point.sample(np.random.default_rng(0)).tolist() == [1.0, 2.0]
+    assert sets.worst_member(point, np.ones(2)).tolist() == [1.0, 2.0]
+    assert sets.gauge(point, [1.0, 2.0]) == 0.0 and sets.gauge(point, [1.0, 2.1]) == np.inf
+    assert sets.evaluate_support(point, [1.0, 1.0]) == 3.0
 
 
 # -- what the sets share ------------------------------------------------------------------------------------------------
