@@ -17,7 +17,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap
 from convexnovelty.formulation import Solution
 from convexnovelty.modelling import separates
-from convexnovelty.regions import Guarantee, HalfSpace
+from convexnovelty.regions import ROUNDING, Guarantee, HalfSpace
 from convexnovelty.validation import Array, fraction, integer, nonnegative, number, positive, shown, symmetric, vector
 
 __all__ = [
@@ -212,5 +212,6 @@ def leave_one_out_errors(gram: Any, upper: float) -> Array:
             continue  # the signs of its scores are rounding
         offset = fit.offset.used if fit.offset is not None else 0.0
         score = float(matrix[i, kept] @ fit.multipliers)
-        errors[i] = score < offset - 1e-9 * max(abs(offset), float(np.abs(fit.gradient).max()))
+        known = ROUNDING * lengths[i] * float(fit.multipliers @ lengths[kept])
+        errors[i] = score < offset - known - 1e-9 * max(abs(offset), float(np.median(np.abs(fit.gradient))))
     return errors

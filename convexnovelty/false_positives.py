@@ -9,8 +9,8 @@ k-th of n uniform ones, whatever the distribution, and equal to it when scores h
 
 A score depends a little on the rows that are scored with it: products of matrices of other shapes round in another
 order. Where points tie, as whole numbers do, that would make a point novel beside its own copy. Each held-out score is
-therefore taken for larger by a slack, a tie of :func:`~convexnovelty.regions.spread`: 1e-7 of the range of scores and
-1e-9 of their size. A higher threshold only calls fewer points novel, so that both statements remain true.
+therefore taken for larger by a slack, a tie of :func:`~convexnovelty.regions.spread`: 1e-7 of what tells most scores
+apart and 1e-9 of their size. A higher threshold only calls fewer points novel, so that both statements remain true.
 
 The first is a statement about the next point (conformal prediction), the second one about the threshold that was found
 (Neyman-Pearson classification with a prescribed confidence).

@@ -40,6 +40,9 @@ TIE_TOLERANCE = 1e-7
 # Scores that are all alike differ by what an exact algorithm, or a conic solver, leaves of their common size.
 EXACT, SOLVED = 1e-12, 1e-9
 
+# How many times as much they may differ and still be alike: those of support vectors on the boundary are one number.
+ALIKE = 1e3
+
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 
 # Of k(z, z) - ||c(z)||^2, the share that is rounding of the factorisation and no distance from the sample's span.
@@ -47,13 +50,28 @@ OUTSIDE_SPAN = 1e-12
 
 
 def spread(scores: Any, *, exact: bool = False) -> float:
-    """The scale of training scores, of which ``TIE_TOLERANCE`` is a tie: their range, and a little of their size.
+    """The scale of training scores, of which ``TIE_TOLERANCE`` is a tie: what tells most of them apart, and a little of their size.
 
-    Sentences, regions and the thresholds of estimators all count with it: a point is outside for all of them or for none.
+    That is twice the shortest interval that holds more than half of the scores, at most their range; where these are alike,
+    of three quarters and so on. A range would be the distance of the farthest score, and a single row that is far enough, as
+    rows are that an outlier fraction is there for, would make ties of everything else. Sentences, regions and the
+    thresholds of estimators all count with it: a point is outside for all of them or for none.
     """
-    given = np.asarray(scores, dtype=float)
-    size = float(np.abs(given).max(initial=0.0))
-    return float(np.ptp(given)) + (EXACT if exact else SOLVED) / TIE_TOLERANCE * size if given.size else 0.0
+    given = np.sort(np.asarray(scores, dtype=float), axis=None)
+    if not given.size:
+        return 0.0
+    size, left = float(np.median(np.abs(given))), EXACT if exact else SOLVED
+    without = (given.size - 1) // 2
+    width = _shortest(given, without)
+    while without and width <= ALIKE * left * size:
+        without //= 2
+        width = _shortest(given, without)
+    return min(float(given[-1] - given[0]), 2.0 * width) + left / TIE_TOLERANCE * size
+
+
+def _shortest(ordered: Array, without: int) -> float:
+    """The length of the shortest interval that holds all scores but so many."""
+    return float((ordered[ordered.size - without - 1 :] - ordered[: without + 1]).min())
 
 
 def below_level(scores: Any, level: float, scale: float) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from convexnovelty.distances import squared_norms
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import moved
 from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel, takes_sparse
-from convexnovelty.estimators.scores import BallScore, DistanceScore, ExpansionScore, RegionScore
+from convexnovelty.estimators.scores import BallScore, DistanceScore, ExpansionScore, RegionScore, Score
 from convexnovelty.features import FeatureMap
 from convexnovelty.kernels import Linear, Precomputed
 from convexnovelty.modelling import NOTHING, nothing_separated, outlier_share, quantile_interval, separates
@@ -207,15 +207,23 @@ class SoftBall(_KernelMachine):
         )
         inner = ExpansionScore.of(X, result.multipliers, result.kernel)
         score = BallScore(inner, float(result.multipliers @ result.scores), result.kernel)
-        inside = score(X)
+        return self._ball(score, score(X), squares, result, nu, weights)
+
+    def _ball(
+        self, score: Score, inside: Array, squares: Array, result: Any, nu: float, weights: Array | None
+    ) -> Learned:
+        """The ball of a dual's solution; ``squares`` are those of the points' lengths, in the coordinates of its centre."""
         level = quantile_interval(inside, nu, _shares(weights)).used
+        # What each squared distance is a sum of; far points know theirs less well than those that lie on the sphere.
+        known = squares + float(result.multipliers @ squares)
+        tied = np.abs(inside - level) <= ROUNDING * known
         return Learned(
             score,
             level,
             self._counted(inside, level),
             objective=2 * result.objective,
             inside=inside,
-            scale=float(squares.max(initial=0.0)),
+            scale=max(float(np.median(known)), float(known[tied].max(initial=0.0))),
         )
 
     def _of_points(self, X: Any, nu: float, weights: Array | None) -> Learned:
@@ -227,18 +235,8 @@ class SoftBall(_KernelMachine):
         result = solve_dual(
             points, Linear(), upper=upper, linear=-squares / 2, tolerance=TOLERANCE, of_scores=OF_SCORES
         )
-        center = points.T @ result.multipliers
-        score = DistanceScore(mean + center)
-        scores = score(X)
-        level = quantile_interval(scores, nu, _shares(weights)).used
-        return Learned(
-            score,
-            level,
-            self._counted(scores, level),
-            objective=2 * result.objective,
-            inside=scores,
-            scale=float(squares.max(initial=0.0)),
-        )
+        score = DistanceScore(mean + points.T @ result.multipliers)
+        return self._ball(score, score(X), squares, result, nu, weights)
 
 
 def _near_origin(X: Any) -> tuple[Any, Array]:

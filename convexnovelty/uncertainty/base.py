@@ -20,6 +20,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.membership import Counterpart, as_counterpart, convex
 from convexnovelty.owned import read_only
+from convexnovelty.uncertainty.constructed import computed, is_alike, is_number, remembered
 from convexnovelty.validation import LARGEST, SMALLEST, Array, integer, nonnegative, number, shown, vector
 
 __all__ = [
@@ -81,6 +82,10 @@ def _same(one: Any, other: Any) -> bool:
     )
 
 
+# What the library keeps in a set, beside what its constructor does.
+MANAGED = frozenset({"_kept", "_tuner", "_moments", "_center", "_made_with"})
+
+
 class _Tuner:
     """The CVXPY parameters of one compiled counterpart: who is told when a number of the set changes."""
 
@@ -135,12 +140,18 @@ class UncertaintySet:
     _tuner: _Tuner | None = None
     _moments: Any = None
     _kept: Any = None
+    _made_with: Any = None
     _cached: ClassVar[frozenset[str]] = frozenset()  # names of the properties that keep what they have computed
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = {name for name, held in vars(cls).items() if isinstance(held, functools.cached_property)}
         cls._cached = cls._cached.union(own)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__new__(cls)
+        object.__setattr__(made, "_made_with", remembered(args, kwargs))
+        return made
 
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = nonnegative(radius, "radius")
@@ -162,13 +173,13 @@ class UncertaintySet:
             return Product(self, other)
         if isinstance(self, CovarianceSet) and isinstance(other, MeanSet):
             raise InputError(f"product: write the set of means first, {other!r} * {self!r}")
-        if _is_number(other):
+        if is_number(other):
             raise InputError(f"dilation: write the number first, {other!r} * {self!r}")
         return NotImplemented
 
     def __rmul__(self, factor: Any) -> Any:
         """``factor * set``, the set blown up around its centre."""
-        return self._operation("dilation", factor) if _is_number(factor) else NotImplemented
+        return self._operation("dilation", factor) if is_number(factor) else NotImplemented
 
     def __and__(self, other: Any) -> Any:
         """``first & second``, what both hold."""
@@ -288,7 +299,7 @@ class UncertaintySet:
         return {
             name: float(value)
             for name, value in vars(self).items()
-            if not name.startswith("_") and name not in self._cached and _is_number(value)
+            if not name.startswith("_") and name not in self._cached and is_number(value)
         }
 
     def replaced(self, **changes: Any) -> Any:
@@ -304,21 +315,18 @@ class UncertaintySet:
 
     def _computed(self, new: dict[str, Any]) -> dict[str, Any]:
         """What the constructor computes from numbers and keeps beside them: it must follow where they change."""
-        names = inspect.signature(type(self)).parameters
-        known = vars(UncertaintySet) | vars(PointSet) | dict.fromkeys(self._cached)
-        own = {name: value for name, value in vars(self).items() if name not in known}
-        if own.keys() <= names.keys() or not new.keys() <= names.keys():
-            return {}
-        try:
-            fresh = type(self)(**{name: value for name, value in own.items() if name in names} | new)
-        except TypeError:  # the constructor keeps its arguments under other names, and cannot be called again
-            return {}
-        return {name: value for name, value in vars(fresh).items() if name in own and name not in names}
+        return computed(self, self._made_with, MANAGED | self._cached, new)
 
     def is_plain(self, name: str) -> bool:
         """Whether nothing else that the set keeps was computed from the number ``name``."""
-        other = _like(vars(self)[name], 2.0 * vars(self)[name] + 1.0, name)
-        return all(_is_alike(vars(self)[held], value) for held, value in self._computed({name: other}).items())
+        present = vars(self)[name]
+        for other in (2 * present + 1, present / 2):
+            try:
+                made = self._computed({name: _like(present, other, name)})
+            except InputError:  # the class takes no such number
+                continue
+            return all(is_alike(vars(self)[held], value) for held, value in made.items() if held not in MANAGED)
+        return False
 
     def tunable(self) -> Any:
         """A copy whose counterparts take its numbers as CVXPY parameters where that is possible."""
@@ -606,20 +614,6 @@ def scaled(factor: Any, counterpart: Counterpart | cp.Expression) -> Counterpart
         lifted = epigraph(made.value)
         return Counterpart(factor * lifted.value, [*made.constraints, *lifted.constraints])
     return Counterpart(factor * made.value, made.constraints)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-
-
-def _is_alike(one: Any, other: Any) -> bool:
-    """Whether two things are known to be equal; some raise at the question."""
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return np.array_equal(one, other)
-    try:
-        return one is other or bool(one == other)
-    except Exception:
-        return False
 
 
 def _like(old: Any, value: Any, name: str) -> Any:

@@ -136,6 +136,9 @@ class Composite(UncertaintySet):
         part, inner = self._route(name)
         return super().is_fixed(name) or (bool(part) and self.parts()[part].is_fixed(inner))
 
+    def _computed(self, new: dict[str, Any]) -> dict[str, Any]:
+        return {}  # it keeps its parts and its own number
+
     def _assign(self, name: str, value: Any) -> None:
         part, inner = self._route(name)
         if part:
