@@ -28,7 +28,7 @@ from scipy import stats
 from convexnovelty import validation
 from convexnovelty.errors import InputError
 from convexnovelty.owned import read_only
-from convexnovelty.regions import TIE_TOLERANCE, Guarantee, spread
+from convexnovelty.regions import SOLVED, TIE_TOLERANCE, Guarantee, spread
 from convexnovelty.validation import Array, fraction, nonnegative, number
 
 __all__ = ["Calibration", "threshold_rank"]
@@ -139,7 +139,8 @@ class Calibration:
 
     def __post_init__(self) -> None:
         ordered = np.sort(validation.scores(self.scores, "scores"))
-        slack = TIE_TOLERANCE * max(spread(ordered), nonnegative(self.scale, "scale"))
+        apart = max(spread(ordered, exact=True), nonnegative(self.scale, "scale"))
+        slack = TIE_TOLERANCE * apart + SOLVED * float(np.median(np.abs(ordered)))
         object.__setattr__(self, "slack", slack)
         object.__setattr__(self, "scores", read_only(ordered))
         for name in ("false_positive_rate", "confidence"):

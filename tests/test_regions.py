@@ -12,7 +12,7 @@ import pytest
 from convexnovelty import datasets, kernels
 from convexnovelty.errors import InputError
 from convexnovelty.features import KernelFeatures, LinearFeatures
-from convexnovelty.regions import Ball, Guarantee, HalfSpace, Interval, Region, ScoreThreshold
+from convexnovelty.regions import Ball, Guarantee, HalfSpace, Interval, Region, ScoreThreshold, spread
 
 REGIONS: list[Region] = [
     HalfSpace([1.0, -2.0], 0.5),
@@ -72,6 +72,24 @@ def test_b01_whole_kind_ties_far_from_the_origin() -> None:
     sums = np.array([[0.1, 0.2, -0.3]])
     assert (sums @ np.ones(3) != 0.0).all()  # 5.6e-17
     assert HalfSpace(-np.ones(3), 0.0).contains(sums).all()
+
+
+@pytest.mark.parametrize("far", [1e2, 1e6, 1e12])
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_scale_of_a_tie_is_that_of_most_scores(far: float, exact: bool, rng: np.random.Generator) -> None:
+    scores = rng.standard_normal(40)
+    plain = spread(scores, exact=exact)
+    for fewer in (1, 5, 15):
+        beyond = np.concatenate([scores, far * (1 + rng.random(fewer)) * rng.choice([-1, 1], fewer)])
+        assert plain / 3 < spread(beyond, exact=exact) < 3 * plain
+    # Most scores may be alike, those of support vectors say: what tells the others apart is the scale then.
+    alike = np.concatenate([np.full(30, 1.0), np.linspace(0.0, 1.0, 20), [-far]])
+    alike[:30] += 1e-13 * rng.standard_normal(30)
+    assert 0.2 < spread(alike, exact=True) < 2.0
+    assert spread(far * scores, exact=exact) == pytest.approx(far * plain)
+    assert spread([far] * 5, exact=exact) == (1e-5 if exact else 1e-2) * far
+    for few in ([], [1.0], [0.0, 0.0]):
+        assert 0 <= spread(few, exact=exact) <= 1e-2
 
 
 def test_tolerance_zero_is_rounding_only() -> None:

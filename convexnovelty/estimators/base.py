@@ -297,7 +297,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         inside = self.score_(X[kept]) if learned.inside is None else learned.inside
         if held_out.any():
             # Points tie with points learnt from, whose scores are larger where the held-out ones are all alike.
-            scale = spread(inside) + ROUNDING / TIE_TOLERANCE * learned.scale
+            scale = spread(inside, exact=True) + ROUNDING / TIE_TOLERANCE * learned.scale
             calibration = Calibration(-self.score_(X[held_out]), self.false_alarm_rate, scale=scale)
             self.offset_: float = -calibration.threshold
             self.guarantee_: Guarantee | None = calibration.guarantee

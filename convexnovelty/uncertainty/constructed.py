@@ -45,7 +45,9 @@ def is_alike(one: Any, other: Any) -> bool:
         return False
 
 
-def computed(uncertainty: Any, given: Arguments | None, managed: frozenset[str], new: Mapping[str, Any]) -> dict[str, Any]:
+def computed(
+    uncertainty: Any, given: Arguments | None, managed: frozenset[str], new: Mapping[str, Any]
+) -> dict[str, Any]:
     """The attributes of a set that its constructor would make otherwise with the numbers ``new``, and ``_made_with``.
 
     ``given`` are the arguments that it was made with, and ``managed`` the names that are not the class's own. What was assigned
@@ -61,7 +63,9 @@ def computed(uncertainty: Any, given: Arguments | None, managed: frozenset[str],
         return {}
     bound.apply_defaults()
     arguments: dict[str, Any] = dict(bound.arguments)
-    if all(name in new or any(is_alike(value, argument) for argument in arguments.values()) for name, value in held.items()):
+    if all(
+        name in new or any(is_alike(value, argument) for argument in arguments.values()) for name, value in held.items()
+    ):
         return {}  # the constructor keeps its arguments, and nothing else
     before = vars(_again(uncertainty, arguments))
     since = {name for name, value in held.items() if name not in before or not is_alike(before[name], value)}

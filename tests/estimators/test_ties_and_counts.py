@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import convexnovelty as cn
+from convexnovelty.algorithms.smo import smo
 from convexnovelty.estimators import KernelLearningSVM, MahalanobisSVM, OneClassSVM, SoftBall
+from convexnovelty.false_positives import Calibration
 from convexnovelty.persistence import load, save
 from convexnovelty.uncertainty import FrobeniusBall
 
@@ -138,3 +141,70 @@ def test_no_more_than_the_fraction_lies_outside_where_scores_are_small_beside_th
         outside = int((fitted.predict(X) == -1).sum())
         assert outside <= nu * n + 1e-9, seed
         assert fitted.guarantee_.startswith((f"{outside} of {n} ", "w = 0"))
+
+
+@pytest.mark.parametrize("far", [1e5, 99999999.0, 1e10])
+def test_one_far_row_makes_no_ties_of_the_others(far):
+    """On the half-line the dual fills the smallest points first: with nu n = 4.1 the edge is the fifth, wherever the last one is."""
+    rng = np.random.default_rng(0)
+    X = np.append(rng.normal(5, 1, 40), far)[:, None]
+    edge = float(np.sort(X[:, 0])[4])
+    new = np.array([edge - 1e-3, edge + 1e-3, 3.0, 0.1, -10.0])[:, None]
+    truth = np.where(new[:, 0] >= edge, 1, -1).tolist()
+    for machine in (OneClassSVM(0.1, kernel="linear"), OneClassSVM(0.1, kernel="linear", solver="CLARABEL")):
+        assert machine.fit(X).predict(new).tolist() == truth
+        assert machine.guarantee_.startswith("4 of 41") and _outside(machine, X) == 4
+    found = cn.one_class_svm(cn.LinearFeatures(X), 0.1).solve()
+    assert np.where(found.region.contains(new), 1, -1).tolist() == truth
+    # The hard margin of all but two: the two smallest are left out.
+    kept = cn.exact_outliers(cn.LinearFeatures(np.append(X[:6], [[far]], axis=0)), 2).solve()
+    assert kept.guarantee.startswith("2 of 7")
+
+
+@pytest.mark.parametrize("sigma", [2.0, 4.0])
+def test_heavy_tails_make_no_ties(sigma):
+    X = np.exp(sigma * np.random.default_rng(1).standard_normal(200))[:, None]
+    for machine in (OneClassSVM(0.1025, kernel="linear"), OneClassSVM(0.1025, kernel="linear", solver="CLARABEL")):
+        assert _outside(machine.fit(X), X) == 20
+
+
+@pytest.mark.parametrize("far", [1e3, 1e4])
+def test_a_far_row_of_little_weight_makes_no_ties_in_a_ball(far):
+    """Against program 8.17 written in CVXPY, with the slack of the far row in closed form."""
+    rng = np.random.default_rng(0)
+    X, new = rng.standard_normal((40, 2)), 2 * rng.standard_normal((200, 2))
+    weights = np.append(np.ones(40), 1e-4)
+    shares = weights / weights.sum()
+    c, R, xi = cp.Variable(2), cp.Variable(), cp.Variable(40, nonneg=True)
+    beyond = cp.sum_squares(c) - 2 * c[0] * far + far**2 - R
+    cost = R + shares[:40] @ xi / 0.2 + shares[40] / 0.2 * beyond
+    problem = cp.Problem(cp.Minimize(cost), [cp.sum(cp.square(X[i] - c)) <= R + xi[i] for i in range(40)])
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    novel = ((new - c.value) ** 2).sum(axis=1) > float(R.value)
+    machine = SoftBall(0.2, kernel="linear").fit(np.vstack([X, [[far, 0.0]]]), sample_weight=weights)
+    assert ((machine.predict(new) == -1) == novel).all()
+
+
+def test_a_solver_leaves_no_support_vector_outside_by_what_it_rounds():
+    """Points on the margin of the exact algorithm are ordinary for a solver's point too: benign data of all sizes."""
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X, nu = rng.standard_normal((int(rng.integers(20, 60)), int(rng.integers(1, 6)))), float(rng.uniform(0.05, 0.9))
+        features = cn.KernelFeatures(X, cn.kernels.gaussian())
+        upper = 1 / (nu * len(X))
+        exact = smo(features.gram, upper=upper, tolerance=1e-14)
+        free = (exact.multipliers > 1e-9 * upper) & (exact.multipliers < upper * (1 - 1e-9))
+        below = exact.gradient[free].mean() - exact.gradient
+        if free.any() and not ((below > 1e-12) & (below < 1e-5 * np.ptp(below))).any():
+            for form in ("primal", "dual"):
+                found = cn.one_class_svm(features, nu, form=form).solve()
+                assert (~found.region.contains(features.training)).sum() == (below > 1e-12).sum()
+
+
+def test_a_gross_row_among_those_held_out_leaves_the_threshold():
+    scores = np.random.default_rng(0).standard_normal(50)
+    plain = Calibration(scores, 0.1)
+    for gross in (1e5, 1e9):
+        found = Calibration(np.append(np.delete(scores, np.argmax(scores)), gross), 0.1)
+        assert found.threshold == pytest.approx(plain.threshold, abs=1e-6)
+        assert found.bound == plain.bound

@@ -158,6 +158,122 @@ def test_what_is_computed_from_a_number_or_a_centre_follows_them(kind):
     assert "spread" not in tunable.numbers()
 
 
+class Kept(sets.CovarianceSet):
+    """Up to a matrix above the centre, which the constructor scales by the radius, and of which it keeps no more."""
+
+    def __init__(self, shape, radius=0.1):
+        super().__init__(radius)
+        self.extra = radius * np.asarray(shape)
+
+    def membership(self, S):
+        return [S - self.center << self.extra]
+
+
+class Scaled(Kept):
+    """The same with another argument before the radius, which has a default."""
+
+    def __init__(self, radius=0.1, scale=1.0):
+        super().__init__(scale * SHAPE, radius)
+
+
+class Lists(Kept):
+    """A list under the name of the argument that it was computed from."""
+
+    def __init__(self, shape, radius=0.1):
+        sets.CovarianceSet.__init__(self, radius)
+        self.shape = [radius * np.asarray(shape)]
+
+    @property
+    def extra(self):
+        return self.shape[0]
+
+
+class Renamed(Kept):
+    """A radius that is called otherwise where it is given."""
+
+    def __init__(self, shape, *, size):
+        super().__init__(shape, radius=size)
+
+
+class Function(Kept):
+    """A function that knows the radius."""
+
+    def __init__(self, shape, radius=0.1):
+        sets.CovarianceSet.__init__(self, radius)
+        self.bound = lambda: radius * shape
+
+    @property
+    def extra(self):
+        return self.bound()
+
+
+SHAPE = np.diag([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "make, factor",
+    [
+        (lambda radius: Kept(SHAPE, radius), 1.0),
+        (lambda radius: Scaled(radius, 3.0), 3.0),
+        (lambda radius: Scaled(scale=2.0, radius=radius), 2.0),
+        (lambda radius: Lists(SHAPE, radius), 1.0),
+        (lambda radius: Renamed(SHAPE, size=radius), 1.0),
+        (lambda radius: Function(SHAPE, radius), 1.0),
+    ],
+    ids=["kept", "scaled", "by name", "lists", "renamed", "function"],
+)
+def test_a_constructor_is_asked_again_where_a_number_changes(make, factor):
+    nominal = laws.moments(3)
+    a = laws.directions(nominal)[0]
+
+    def plain(radius):
+        return sets.LoewnerInterval(radius, factor * SHAPE)
+
+    recipe = make(0.1)
+    for radius in (0.4, 0.1, 0.02):
+        recipe = recipe.replaced(radius=radius)  # of one that was replaced before
+        truth = sets.evaluate_deviation(plain(radius).centred(nominal), a)
+        assert sets.evaluate_deviation(recipe.centred(nominal), a) == pytest.approx(truth, rel=1e-6)
+        assert sets.evaluate_deviation(recipe.centred(nominal).replaced(radius=radius), a) == pytest.approx(
+            truth, rel=1e-6
+        )
+    problem = cn.single_class_mpm(nominal, 0.4, make(0.1))
+    for radius in (0.1, 0.05):
+        truth = cn.single_class_mpm(nominal, 0.4, plain(radius)).solve().objective
+        assert problem.set(radius=radius).solve().objective == pytest.approx(truth, rel=1e-6)
+    shape = SHAPE.copy()
+    own = Kept(shape, 0.1)
+    shape[:] = 0.0  # the caller's array is no part of the set
+    np.testing.assert_allclose(own.replaced(radius=0.4).extra, 0.4 * SHAPE)
+
+
+def test_what_was_assigned_to_a_set_stays_and_what_cannot_be_followed_is_refused():
+    class Two(Kept):
+        def __init__(self, shape, radius=0.1):
+            super().__init__(shape, radius)
+            self.slack = 2.0
+
+    recipe = Two(SHAPE, 0.1)
+    recipe.slack = 3.0
+    assert recipe.replaced(radius=0.2).slack == 3.0
+    recipe.radius = 0.3
+    np.testing.assert_allclose(recipe.replaced(radius=0.5).extra, 0.5 * SHAPE)
+
+    class Squared(Kept):
+        def __init__(self, squared):
+            super().__init__(SHAPE, np.sqrt(squared))
+
+    with pytest.raises(InputError, match="radius comes from no argument of its constructor"):
+        Squared(0.04).replaced(radius=0.3)
+
+    class Once(Kept):
+        def __init__(self, shape, radius=0.1):
+            super().__init__(next(shape), radius)
+
+    with pytest.raises(InputError, match="its constructor, asked again for a set with another number, failed"):
+        Once(iter([SHAPE]), 0.1).replaced(radius=0.3)
+
+
 class Joint(sets.MomentSet):
     """Balls of means and covariances of one radius, with a worst loss that takes it as the number that it is."""
 
