@@ -527,7 +527,7 @@ class Formulation:
         known = KNOWN if solution.solver == solvers.DEFAULT_SOLVER else DOUBTFUL
         if share > known and self._may_be_made_anew:
             solution, share = self._better_anew(solution, share, solver)
-        if share > DOUBTFUL:
+        if share > known:
             warnings.warn(
                 f"{self.name}: the value is known to a share of {share:.0e} of itself only, since coefficients differ by orders "
                 "of magnitude; bring points, columns and radii to comparable sizes",

@@ -187,27 +187,34 @@ def _stated(uncertainty: UncertaintySet, name: str, given: tuple[Any, ...]) -> C
             "cp.norm(factor @ a) for the root of a quadratic form, or return None to have it derived from membership"
         )
     if uncertainty._tuner is not None:
-        now = uncertainty.followed()
+        now, ours = uncertainty.followed(), type(uncertainty).__module__.startswith(__name__.partition(".")[0] + ".")
         for number in uncertainty.numbers().keys() & vars(uncertainty).keys():
-            if now.get(number) == before.get(number) and _depends(uncertainty, name, given, number):
+            watched = now.get(number) != before.get(number)
+            if not (watched and ours) and not _follows(uncertainty, name, given, number):
                 uncertainty.fix(number)
     return made
 
 
-def _depends(uncertainty: UncertaintySet, name: str, given: tuple[Any, ...], number: str) -> bool:
-    """Whether what a class states has other values where a number is another; so it is taken where that cannot be seen."""
+def _follows(uncertainty: UncertaintySet, name: str, given: tuple[Any, ...], number: str) -> bool:
+    """Whether what a class states has the value of a set made anew once a number is another; no where that cannot be seen.
+
+    A class may take a number as it stands, in all of what it states or beside a parameter that holds the number.
+    """
     plain = uncertainty.plain()
     rng, present = np.random.default_rng(5), plain.numbers()[number]
     size = _size(uncertainty)
     direction = [rng.standard_normal(x.shape) / size if getattr(x, "shape", ()) else 1.0 for x in given]
     for other in (2 * present + 1, present / 2):
         try:
-            first = evaluate(_stated_at(plain, name, direction))
-            second = evaluate(_stated_at(plain.replaced(**{number: other}), name, direction))
+            anew = evaluate(_stated_at(plain.replaced(**{number: other}), name, direction))
+            tunable = plain.tunable()
+            stated = _stated_at(tunable, name, direction)
+            tunable.retune(number, other)
+            found = evaluate(stated)
         except Exception:  # a user's class raises what it raises
             continue
-        return abs(first - second) > 1e-9 * abs(first)
-    return True
+        return abs(found - anew) <= 1e-7 * abs(anew)
+    return False
 
 
 def _stated_at(uncertainty: UncertaintySet, name: str, direction: list[Any]) -> Counterpart:

@@ -286,7 +286,16 @@ class Joint(sets.MomentSet):
         return self.center_mean @ a + self.radius * cp.norm(a) + kappa * wide
 
 
-def test_a_number_that_one_worst_case_takes_as_it_stands_and_another_as_a_parameter_is_followed_by_both():
+class HalfTuned(Joint):
+    """One that takes the radius as it stands in one term, and as a parameter in the other."""
+
+    def worst_loss(self, a, kappa):
+        wide = cp.norm(cp.hstack([self.factor @ a, np.sqrt(self.radius) * a]))
+        return self.center_mean @ a + self.tuned("radius") * cp.norm(a) + kappa * wide
+
+
+@pytest.mark.parametrize("kind", [Joint, HalfTuned])
+def test_a_number_that_one_worst_case_takes_as_it_stands_and_another_as_a_parameter_is_followed_by_both(kind):
     """The class states its worst loss alone, and its worst deviation is derived with the radius as a parameter."""
     nominal = laws.moments(3)
     moved = Moments(-nominal.mean, nominal.covariance)
@@ -301,10 +310,10 @@ def test_a_number_that_one_worst_case_takes_as_it_stands_and_another_as_a_parame
         lambda recipe: cn.two_class_mpm(nominal, moved, recipe),
     ):
         truth = make(plain(0.2)).solve().objective
-        problem = make(Joint(0.05))
+        problem = make(kind(0.05))
         assert problem.solve().objective == pytest.approx(make(plain(0.05)).solve().objective, rel=1e-6)
         assert problem.set(radius=0.2).solve().objective == pytest.approx(truth, rel=1e-6)
-        assert [s.objective for s in make(Joint(0.05)).path(radius=[0.2])] == pytest.approx([truth], rel=1e-6)
+        assert [s.objective for s in make(kind(0.05)).path(radius=[0.2])] == pytest.approx([truth], rel=1e-6)
 
 
 class InMetric(sets.MeanSet):
