@@ -324,8 +324,9 @@ def robust(
 @METHOD.node(
     "derived_counterpart",
     source="equation 5, by conic duality of the membership constraints",
-    latex=r"\min_{w,\rho,\xi}\ u\quad\text{s.t.}\quad\tfrac1{\nu n}\sum_i\xi_i-\rho\le-1,\ \sigma_{\mathcal U}(M)\le u,"
-    r"\ \begin{pmatrix}M&w\\w'&u\end{pmatrix}\succeq0,\quad\text{whose optimum is }-\tfrac1{2u^2}",
+    latex=r"\min_{w,\rho,\xi}\ \tfrac1{\nu n}\sum_i\xi_i-\rho\quad\text{s.t.}\quad w'x_i\ge\rho-\xi_i,\ \xi_i\ge0,"
+    r"\ \sigma_{\mathcal U}(M)\le u,\ \begin{pmatrix}M&w\\w'&u\end{pmatrix}\succeq0,\ u\le1,"
+    r"\quad\text{where }-d\text{ gives }-\tfrac12d^2",
     condition=_out_of_reach,
 )
 def derived_counterpart(
@@ -335,11 +336,11 @@ def derived_counterpart(
     covariance_weight: Weight = None,
     ddof: int = 0,
 ) -> Formulation:
-    """A counterpart derived from the set's membership alone, in a program whose plane has a fixed length.
+    """A counterpart derived from the set's membership alone, in a program whose plane has a worst deviation of at most one.
 
-    All of equation 5 but the square is homogeneous in w, so that it asks for the direction with the least deviation u
-    among planes whose lowest fraction scores 1 on average, at the length 1/u^2. Without the square the program is a
-    linear one over cones, which interior-point methods solve to more digits.
+    All of equation 5 but the square is homogeneous in w, so that it asks for the direction whose lowest fraction scores
+    most on average, a number d, at the length d. Without the square the program is a linear one over cones, which
+    interior-point methods solve to more digits. Where nothing is separated, w = 0 is its solution as well.
     """
     nu = Tunable("outlier_fraction", outlier_fraction, _share)
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
@@ -347,24 +348,24 @@ def derived_counterpart(
     xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
     price = nu.parameter(lambda value: slack_bound(value, n), printed_bound(n), nonneg=True)
     deviation = worst_deviation(sample.recipe.centred(posed.moments), posed.seen, route="derived")
-    axes = np.asarray(posed.w.axes) / posed.unit**2
+    axes = np.asarray(posed.w.axes) / posed.unit
 
     def read(values: Any) -> Reading:
-        length = 1 / values["u"] ** 2
+        length = max(-_tail(sample.points @ values["w"], nu.value), 0.0)
         return _reading(sample, length * values["w"], nu.value, length * values["u"], posed.unit)
 
     return Formulation(
         cp.Problem(
-            cp.Minimize(u),
-            [
-                posed.rows @ posed.w.variable >= rho - xi,
-                price * cp.sum(xi) - rho <= -1,
-                deviation.value <= u,
-                *deviation.constraints,
-            ],
+            cp.Minimize(price * cp.sum(xi) - rho),
+            [posed.rows @ posed.w.variable >= rho - xi, deviation.value <= u, u <= 1, *deviation.constraints],
         ),
-        {"w": Quantity(posed.w.variable, axes=axes), "xi": xi, "rho": rho, "u": Quantity(u, 1 / posed.unit)},
-        objective_unit=1 / posed.unit,
+        {
+            "w": Quantity(posed.w.variable, axes=axes),
+            "xi": Quantity(xi, posed.unit),
+            "rho": Quantity(rho, posed.unit),
+            "u": Quantity(u),
+        },
+        objective_unit=posed.unit,
         read=read,
         # Region and distance do not depend on the length of w.
         composed=lambda values: _at_point(sample, values["w"], values["rho"], values["u"]),
@@ -521,6 +522,13 @@ def semi_infinite(
     seeds = [adversary(sample.moments.mean).member]
     if np.linalg.eigvalsh(seeds[0])[0] <= 1e-9 * float(np.trace(seeds[0])):
         seeds += [adversary(axis).member for axis in np.eye(features.dimension)]
+    member = np.mean(seeds, axis=0)
+    metric = whitened(sample.points, member)
+    hull = smo(metric.features.gram, upper=slack_bound(nu, features.n))
+    if nothing_separated(2 * hull.objective, metric.features.middle, nu) is not None:
+        # The reduced hull holds the origin, whichever the metric, and no plane can be brought to that length.
+        best, _ = _refined(sample, repair, member, metric.normal(hull.multipliers), nu)
+        return _at_length(sample, best, nu, posed.unit, 0)
     for tolerance in (1e-3, 1e-6, 1e-8):
         found = cutting_planes(
             u,
@@ -535,26 +543,37 @@ def semi_infinite(
             seeds=[seeds],
             tolerance=tolerance,
         )
-        best, lower = _refined(sample, repair, cuts, found.values["w"], nu)
+        best, lower = _refined(sample, repair, _mixture(cuts), found.values["w"], nu)
         upper = -1 / (2 * best["u"] ** 2)
         if upper - lower <= 1e-8 * abs(lower):
             break
         seeds = [member for member, _ in cuts]
         cuts.clear()
+    return _at_length(sample, best, nu, posed.unit, found.rounds)
+
+
+def _at_length(sample: Sample, best: Any, nu: float, unit: float, rounds: int) -> Solution:
+    """The solution with a plane whose lowest fraction scores 1, at the length that is optimal; w = 0 where there is none."""
+    if best is None:
+        w = np.zeros(sample.features.dimension)
+        return _solution(_reading(sample, w, nu, 0.0, unit), 0.0, "cutting planes", rounds, w=w)
     length = 1 / best["u"] ** 2
-    reading = _reading(sample, length * best["w"], nu, length * best["u"], posed.unit)
-    return _solution(reading, upper, "cutting planes", found.rounds, w=length * best["w"])
+    reading = _reading(sample, length * best["w"], nu, length * best["u"], unit)
+    return _solution(reading, -length / 2, "cutting planes", rounds, w=length * best["w"])
 
 
-def _refined(
-    sample: Sample, repair: Callable[[Any], Any], cuts: list[tuple[Array, Any]], w: Array, nu: float
-) -> tuple[Any, float]:
-    r"""The best plane found around w, and a lower bound on the optimum, which a member's own optimum is.
+def _mixture(cuts: list[tuple[Array, Any]]) -> Array:
+    """The mean of the members by the multipliers of their cuts: the covariance of the saddle point."""
+    shares = np.array([0.0 if held.dual_value is None else max(float(held.dual_value), 0.0) for _, held in cuts])
+    return np.asarray(np.einsum("k,kij->ij", shares / shares.sum(), np.array([member for member, _ in cuts])))
 
-    Cutting planes know w to the root of their gap only. The multipliers of the cuts mix the members into the covariance
-    of the saddle point, in whose metric the plane is the one-class machine's: exact where the set has corners. Where it
-    is smooth, w is the machine's own plane in the metric of the covariance :math:`\Sigma(w)` that is worst for w, and
-    this equation is solved.
+
+def _refined(sample: Sample, repair: Callable[[Any], Any], mixture: Array, w: Array, nu: float) -> tuple[Any, float]:
+    r"""The best plane found around w, None if none separates, and a lower bound on the optimum, which a member's own optimum is.
+
+    Cutting planes know w to the root of their gap only. In the metric of the saddle point's covariance, the ``mixture``, the
+    plane is the one-class machine's: exact where the set has corners. Where it is smooth, w is the machine's own plane
+    in the metric of the covariance :math:`\Sigma(w)` that is worst for w, and this equation is solved.
     """
     upper = slack_bound(nu, sample.features.n)
     lower = -np.inf
@@ -566,8 +585,6 @@ def _refined(
         lower = max(lower, -found.objective)
         return metric.normal(found.multipliers)
 
-    shares = np.array([0.0 if held.dual_value is None else max(float(held.dual_value), 0.0) for _, held in cuts])
-    mixture = np.einsum("k,kij->ij", shares / shares.sum(), np.array([member for member, _ in cuts]))
     start = machine(mixture)
     size = float(np.abs(start).max()) or 1.0
 
@@ -581,7 +598,7 @@ def _refined(
     except ConvexNoveltyError:
         pass  # the metric of some trial is singular: the planes found before count
     found = [pair for plane in planes if (pair := repair({"w": plane})) is not None]
-    return min(found, key=lambda pair: pair[0])[1], lower
+    return min(found, key=lambda pair: pair[0], default=(0.0, None))[1], lower
 
 
 # -- in the worst metric -----------------------------------------------------------------------------------------------
@@ -1060,11 +1077,11 @@ METHOD.step(
 METHOD.step(
     "derived_counterpart",
     "robust",
-    claim="the set's closed-form counterpart is what conic duality derives from its membership, and the optimum -1/(2u^2)",
+    claim="the set's closed-form counterpart is what conic duality derives from its membership, and the optimum -d^2/2",
     equation="equation 5",
     reference="formulation",
     bound="<=",
-    objective=lambda value: -1 / (2 * value**2),
+    objective=lambda value: -(value**2) / 2,
     # The lift has no strictly complementary solution where the worst member is a corner of the set.
     decision_tolerance=10 * PLANE,
 )
@@ -1299,8 +1316,8 @@ def kernel_scores(
 ) -> list[Claim]:
     """Products with the kernel alone score points as the half-space does, and as the metric's Gram matrix says."""
     region, gamma = solution.region, solution.values.get("gamma")
-    if gamma is None or not isinstance(region, HalfSpace):
-        return []
+    if gamma is None or not isinstance(region, HalfSpace) or not region.normal.any():
+        return []  # where nothing is separated, w = 0 and scores are what a solver leaves of zero
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     scores = sample.gram @ gamma
     size = float(np.abs(scores).max())

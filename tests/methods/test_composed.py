@@ -66,8 +66,7 @@ def lower(formulation, name, factor):
 def test_a_half_space_has_the_offset_of_the_solution_and_its_points_are_counted(case):
     formulation, name, scored = SCORES[case]
     free = formulation.solve()
-    # The program of a fixed length has an offset of at least one.
-    for solution in lower(formulation, name, 0.9 if case == "derived mahalanobis" else 0.4):
+    for solution in lower(formulation, name, 0.4):
         rho, scores = solution.values["rho"], scored(solution.values)
         missed = scores < rho - 1e-6 * np.ptp(scores)
         shares = WEIGHTS / WEIGHTS.sum() if case == "weights" else np.full(20, 0.05)
