@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,7 @@ class Attempts:
             worst, where = in_scale.residuals(*point).worst, " in the program's own scale"
             self.height = in_scale.height
             self._share, self._error = in_scale.value_share(*point), in_scale.value_error(*point)
+            residuals = replace(residuals, absolute={**residuals.absolute, "value": in_scale.charge(*point)})
         if residuals.worst >= worst or np.isnan(residuals.worst):
             worst, where = residuals.worst, ""
         if not worst <= (RESCALED_LIMIT if options.get(RESCALED) else RESIDUAL_LIMIT):

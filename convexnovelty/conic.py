@@ -34,7 +34,8 @@ class Residuals:
 
     ``primal``: :math:`Ax + s - b`; ``cone``: distance of :math:`s` from :math:`K`; ``dual``: :math:`Px + A'z + c`;
     ``dual_cone``: distance of :math:`z` from :math:`K^*`; ``gap``: :math:`x'Px + c'x + b'z`; ``complementarity``:
-    :math:`s'z`. ``absolute`` holds the same six before division.
+    :math:`s'z`. ``absolute`` holds the same six before division and, of a point that a solver gave, as ``value`` what they may
+    change of the objective together, to first order.
     """
 
     primal: float

@@ -59,15 +59,15 @@ class InScale:
 
     def value_share(self, x: Array, z: Array) -> float:
         """What the residuals of a point of the program may change of its value, as a share of it; infinite where it is zero."""
-        value, error = abs(self.program.objective(x) - self.program.offset), self._charge(x, z)
+        value, error = abs(self.program.objective(x) - self.program.offset), self.charge(x, z)
         return error / value if value > 0 else float("inf") if error > 0 else 0.0
 
     def value_error(self, x: Array, z: Array) -> float:
         """What the residuals of a point of the program may change of its value, in the program's unit or in scale, whichever is more."""
-        return self._charge(x, z) / min(1.0, self._made[1].objective)
+        return self.charge(x, z) / min(1.0, self._made[1].objective)
 
-    def _charge(self, x: Array, z: Array) -> float:
-        """What the residuals may change of the value, with inequalities that one of the two, slack and multiplier, is silent on.
+    def charge(self, x: Array, z: Array) -> float:
+        """What the residuals may change of the value, in the program's unit, with inequalities that one of the two, slack and multiplier, is silent on.
 
         A row that is broken by less than a solver's tolerance has no multiplier there, or next to none beside what it is broken
         by, though at the optimum it has one; what that may be is told by those of the other rows, where rows are of one size.

@@ -32,7 +32,7 @@ __all__ = ["Standard", "check", "check_instance", "claim_row", "probe_points", "
 RESIDUAL_TOLERANCE = 1e-6
 # Gaps of objectives are relative to the larger of the two, down to this share of the formulation's own unit.
 SMALLEST_SCALE = 1e-6
-# Gaps of residuals up to which an optimum is not told from zero: what a value is known to, with room for first order only.
+# Times what its residuals may change of a value, up to which it is not told from zero: they are charged to first order only.
 OPEN = 4.0
 
 
@@ -239,11 +239,18 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         unit = abs(target.formulation.objective_unit) if target.formulation is not None else 1.0
         mapping = step.objective or (lambda value: value)
         missed = abs(call(mapping, instance.arguments, source.solution.objective + _missed(source)) - expected)
-        both = _is_zero(source, expected, _missed(target)) and _is_zero(target, target.solution.objective, missed)
+        both = _is_zero(source, expected, _missed(target), missed) and _is_zero(
+            target, target.solution.objective, missed
+        )
         least = 1.0 if both else SMALLEST_SCALE
+        smallest = least * unit
+        if both and source.formulation is not None:
+            # Either end's zero is one in its own unit: a difference of large numbers leaves what rounding does to them.
+            away = source.solution.objective + abs(source.formulation.objective_unit)
+            smallest = max(smallest, abs(call(mapping, instance.arguments, away) - expected))
         doubt = call(step.doubt, instance.arguments, source.solution) if step.doubt else 0.0
         found = target.solution.objective
-        objective = _objective_gap(expected, found, step.relation, least * unit, doubt)
+        objective = _objective_gap(expected, found, step.relation, smallest, doubt)
         # An end without multipliers is as far from the optimum as from the other end, and that one's miss, at most.
         apart = abs(expected - found) + 2 * max(missed, _missed(target))
         zero = max(TIE_TOLERANCE, standard.accuracy)
@@ -282,29 +289,33 @@ def _is_conservative(instance: Instance) -> bool:
     return any(isinstance(part, UncertaintySet) and part.exactness == "conservative" for part in given)
 
 
-def _is_zero(answer: _Answer, value: float | None = None, beside: float = 0.0) -> bool:
+def _is_zero(answer: _Answer, value: float | None = None, beside: float = 0.0, missed: float | None = None) -> bool:
     """Whether the value of an optimum is not told from zero by the residuals of its own point.
 
-    Such values are noise, and have no relative gap: they are compared in the program's unit. A point without multipliers has
-    none of its own; its ``value`` is noise where the other end, which leaves ``beside`` of the optimum open, could not tell it.
+    Such values are noise, and have no relative gap: they are compared in the program's unit. ``value`` is what a step makes of it,
+    of which the residuals leave ``missed`` open: a difference of two that are equal is noise, too. A point without multipliers has
+    no residuals; its value is noise where the other end, which leaves ``beside`` of the optimum open, could not tell it.
     """
-    solution, formulation = answer.solution, answer.formulation
-    if solution is None or solution.residuals is None or formulation is None:
-        known = solution.objective if value is None and solution is not None else value
+    solution = answer.solution
+    known = solution.objective if value is None and solution is not None else value
+    if known is None or solution is None or solution.residuals is None or answer.formulation is None:
         return known is not None and abs(known) <= OPEN * beside
-    return _within_its_gap(solution, formulation)
-
-
-def _within_its_gap(solution: Solution, formulation: Formulation) -> bool:
-    known = 0.0 if solution.residuals is None else float(solution.residuals.absolute.get("gap", 0.0))
-    return abs(solution.objective) <= OPEN * abs(formulation.objective_unit) * known
+    return abs(known) <= OPEN * (_missed(answer) if missed is None else missed)
 
 
 def _missed(answer: _Answer) -> float:
-    """What a solver's point leaves open of the optimum: the gap of its multipliers, in the program's unit."""
-    if answer.solution is None or answer.solution.residuals is None or answer.formulation is None:
+    """What the residuals of a solver's point may change of its value."""
+    if answer.solution is None or answer.formulation is None:
         return 0.0
-    return abs(answer.formulation.objective_unit) * float(answer.solution.residuals.absolute.get("gap", 0.0))
+    return _left_open(answer.solution, answer.formulation)
+
+
+def _left_open(solution: Solution, formulation: Formulation) -> float:
+    """What the residuals of a point may change of its value: all of them, or their gap where no more is known."""
+    if solution.residuals is None:
+        return 0.0
+    found = solution.residuals.absolute
+    return abs(formulation.objective_unit) * float(found.get("value", found.get("gap", 0.0)))
 
 
 def _residual(*solutions: Solution) -> float:
@@ -427,7 +438,7 @@ def _dual_row(owner: Method, instance: Instance, answer: _Answer, standard: Stan
         return Row(
             **base, verdict="fail", seconds=time.perf_counter() - began, reason=f"{type(error).__name__}: {error}"
         )
-    both = _within_its_gap(solution, formulation) and _within_its_gap(dual, formulation)
+    both = all(abs(end.objective) <= OPEN * _left_open(end, formulation) for end in (solution, dual))
     least = (1.0 if both else SMALLEST_SCALE) * abs(formulation.objective_unit)
     gap = _objective_gap(dual.objective, solution.objective, "=", least)
     residual = _residual(dual, solution)

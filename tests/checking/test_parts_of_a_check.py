@@ -297,6 +297,14 @@ def test_optima_that_are_zero_are_compared_in_the_programs_unit():
         )
         answer = checker._Answer(None, near, problem)
         assert checker._is_zero(answer) is zero
+        # All residuals together may change a value by more than the gap of its multipliers.
+        more = dataclasses.replace(
+            near, residuals=dataclasses.replace(near.residuals, absolute={"gap": 1e-12, "value": 1e-7})
+        )
+        assert checker._is_zero(dataclasses.replace(answer, solution=more)) is (objective <= 4e-7)
+        # What a step makes of a value is a number of its own: v - 1/2 of a half is zero, and 1 - v of zero is none.
+        assert not checker._is_zero(answer, 1.0, 0.0, checker._missed(answer))
+        assert checker._is_zero(answer, 3e-12 * problem.objective_unit, 0.0, checker._missed(answer))
         assert checker._is_zero(dataclasses.replace(answer, formulation=None)) is (objective == 0.0)
 
 
