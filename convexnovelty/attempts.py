@@ -21,7 +21,7 @@ from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import InputError, is_panic
 from convexnovelty.solution import Attempt
 
-__all__ = ["DOUBTFUL", "KNOWN", "RESCALED", "Attempts", "Rung", "cone_class"]
+__all__ = ["DOUBTFUL", "KNOWN", "OPEN", "RESCALED", "Attempts", "Rung", "cone_class"]
 
 # A point whose recomputed optimality residual is larger than this is not a solution, whatever the status says.
 RESIDUAL_LIMIT = 1e-4
@@ -35,6 +35,8 @@ DOUBTFUL = 1e-4  # the share that is worth a warning
 SHARE = "its residuals may change the value by a share of {:.0e}"
 UNTOLD = "its residuals do not tell the value from zero"
 TOLERANCES = 3  # with which Clarabel tries the program as it was posed
+# Times what its residuals may change of a value, up to which it is not told from zero: they are charged to first order only.
+OPEN = 4.0
 # The option under which an attempt is recorded that hands the solver the program in another scale.
 RESCALED = "rescaled"
 UNSHOWN = "its interface shows no multipliers: that its point is optimal is the solver's word"

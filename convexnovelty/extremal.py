@@ -16,7 +16,11 @@ from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
 from convexnovelty.validation import Array, generator, integer, number, vector
 
-__all__ = ["ExtremalDistribution", "extremal_distribution"]
+__all__ = ["ExtremalDistribution", "extremal_distribution", "largest_beyond", "varies"]
+
+# Share of the largest variance in a covariance, whose entries are known to rounding of it, below which the variance along a
+# direction has fewer than five digits.
+TOLD = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,3 +98,16 @@ def extremal_distribution(mean: Any, covariance: Any, normal: Any, offset: Any) 
         share = np.full(2 * rank, 0.5 / rank)
     points = moments.mean + (shifts[:, None, :] + spread[None, :, :]).reshape(-1, moments.dimension)
     return ExtremalDistribution(atoms, probabilities, points, np.outer(probabilities, share).ravel())
+
+
+def varies(covariance: Array, normal: Array) -> bool:
+    """Whether a'y varies by more than what rounding leaves of a covariance that has none along a."""
+    largest = float(np.linalg.eigvalsh(covariance)[-1])
+    return float(normal @ covariance @ normal) > TOLD * largest * float(normal @ normal)
+
+
+def largest_beyond(mean: Array, covariance: Array, normal: Array, offset: float) -> float:
+    r"""The largest probability of :math:`a'y \ge b`: that of the extremal distribution, and one for offsets up to a'm."""
+    if offset <= float(normal @ mean):
+        return 1.0
+    return extremal_distribution(mean, covariance, normal, offset).probability_outside

@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 
 from convexnovelty import tails
 from convexnovelty.errors import IndefiniteError, InputError
+from convexnovelty.extremal import largest_beyond, varies
 from convexnovelty.tails import Tail, all_tails, as_tail, extremal_distribution
 
 EXAMPLES = [tail for kind in all_tails().values() for tail in kind.examples()]
@@ -207,6 +208,13 @@ def test_samples_follow_the_distribution(rng: np.random.Generator) -> None:
     outside = (sample @ [1.0, 2.0] >= 1.0 - 1e-9).mean()
     assert outside == pytest.approx(extremal.probability_outside, abs=0.01)
     assert np.array_equal(extremal.sample(5, 3), extremal.sample(5, 3))
+
+
+def test_the_largest_probability_beyond_an_offset_is_one_up_to_the_mean():
+    S = np.array([[4.0, 0.0], [0.0, 1e-9]])
+    for offset, truth in ((-1.0, 1.0), (0.0, 1.0), (2.0, 0.5), (6.0, 0.1)):
+        assert largest_beyond(np.zeros(2), S, np.array([1.0, 0.0]), offset) == pytest.approx(truth, rel=1e-12)
+    assert varies(S, np.array([0.0, 3.0])) and not varies(S / 4e10 + np.diag([1.0, 0.0]), np.array([0.0, 3.0]))
 
 
 @pytest.mark.parametrize(

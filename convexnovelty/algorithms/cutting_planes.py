@@ -16,7 +16,7 @@ import numpy as np
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
-from convexnovelty.attempts import Attempts
+from convexnovelty.attempts import OPEN, Attempts
 from convexnovelty.covariances import own_root
 from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
 from convexnovelty.solution import Attempt
@@ -31,7 +31,7 @@ SUFFICIENT = 1e-7
 # By which the master's value may exceed that of a feasible point: both know it to a solver's accuracy only, and the point by
 # members that a solver found.
 CROSSED = 1e-6
-ZERO = 1e-12  # share of the size of the master's objective below which an optimum has no relative gap
+ZERO = 1e-12  # share of the size of the master's objective below which an optimum is zero, however well it is known
 
 
 @dataclass(frozen=True)
@@ -97,17 +97,17 @@ def cutting_planes(
     members: list[list[Any]] = [list(given) for given in seeds or [[] for _ in requirements]]
     cuts = 0
     best: tuple[float, Values] | None = None
-    lower, size = float("-inf"), 1.0
+    lower, zero = float("-inf"), 0.0
     for round_number in range(1, rounds + 1):
         held = list(constraints)
         for requirement, found in zip(requirements, members, strict=True):
             held += requirement.cuts(found) if found else []
         try:
-            lower, size = _solve(cp.Problem(cp.Minimize(objective), held), profile)
+            lower, zero = _solve(cp.Problem(cp.Minimize(objective), held), profile)
         except SolverError:
             # Cuts that nearly coincide, as they do at the end, leave the master no digits: what stands is returned
             # with its bounds if they are close.
-            if best is not None and best[0] - lower <= SUFFICIENT * max(abs(best[0]), ZERO * size):
+            if best is not None and _meet(lower, best[0], SUFFICIENT, zero):
                 return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
             raise
         values = {name: variable.value for name, variable in variables.items()}
@@ -115,8 +115,8 @@ def cutting_planes(
         if repaired is not None and (best is None or repaired[0] < best[0]):
             best = repaired
         if best is not None:
-            lower = _below(lower, best[0], size)
-        if best is not None and best[0] - lower <= tolerance * max(abs(best[0]), ZERO * size):
+            lower = _below(lower, best[0], zero)
+        if best is not None and _meet(lower, best[0], tolerance, zero):
             return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
         for requirement, found in zip(requirements, members, strict=True):
             found.append(requirement.attack(values))
@@ -127,9 +127,14 @@ def cutting_planes(
     )
 
 
-def _below(lower: float, upper: float, size: float) -> float:
+def _meet(lower: float, upper: float, tolerance: float, zero: float) -> bool:
+    """Whether bounds are within a share of their value, or neither is told from zero, which has no share."""
+    return upper - lower <= tolerance * abs(upper) or max(abs(lower), abs(upper)) <= zero
+
+
+def _below(lower: float, upper: float, zero: float) -> float:
     """The lower bound, cut off at the upper one where it exceeds it by no more than the solver's accuracy."""
-    if lower - upper > max(CROSSED * abs(upper), ZERO * size):
+    if lower - upper > max(CROSSED * abs(upper), zero):
         raise SolverError(
             f"cutting planes: the master's value {lower:.10g} lies above {upper:.10g}, that of a feasible point; give the "
             f"program in units in which its objective is of the size of one",
@@ -148,11 +153,15 @@ def deviations(covariances: Sequence[Array], linear: Array, direction: cp.Expres
 
 
 def _solve(problem: cp.Problem, profile: solvers.SolverProfile) -> tuple[float, float]:
-    """The least value of a master program, and the size of its objective in its own scale, by a point that is shown to be optimal."""
+    """The least value of a master program by a point that is shown to be optimal, and below which value it is not told from zero."""
     tried: list[Attempt] = []
     plan = Attempts(problem)
-    if plan.climb(plan.rungs(profile.name), tried, {}) is not None:
-        return float(problem.value), 1.0 if plan.height is None else plan.height
+    residuals = plan.climb(plan.rungs(profile.name), tried, {})
+    if residuals is not None:
+        size = 1.0 if plan.height is None else plan.height
+        # What a point leaves open of the value, unless that is more than would do for bounds.
+        known = min(OPEN * float(residuals.absolute.get("value", 0.0)), SUFFICIENT * size)
+        return float(problem.value), max(ZERO * size, known)
     status, doubtful = tried[-1].status, tried[-1].doubtful
     if status == cp.INFEASIBLE and not doubtful:
         raise InfeasibleError("cutting planes: the worst cases found so far already leave no feasible point", status)

@@ -12,17 +12,18 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from convexnovelty import derivation, solvers
+from convexnovelty.attempts import OPEN
 from convexnovelty.checking.gaps import finite_or_infinite, largest
 from convexnovelty.checking.report import Report, Row
 from convexnovelty.declare import Claim, Instance, Method, Node, Property, Step, call
-from convexnovelty.errors import ConvexNoveltyError, InfeasibleError, InputError
+from convexnovelty.errors import ConvexNoveltyError, InfeasibleError, InputError, UnboundedError
 from convexnovelty.formulation import Formulation, Solution
-from convexnovelty.regions import TIE_TOLERANCE, Ball, HalfSpace, Region
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Ball, HalfSpace, Region
 from convexnovelty.uncertainty import UncertaintySet
 from convexnovelty.validation import nonnegative
 from convexnovelty.whitening import as_points, column_sizes
@@ -32,8 +33,6 @@ __all__ = ["Standard", "check", "check_instance", "claim_row", "probe_points", "
 RESIDUAL_TOLERANCE = 1e-6
 # Gaps of objectives are relative to the larger of the two, down to this share of the formulation's own unit.
 SMALLEST_SCALE = 1e-6
-# Times what its residuals may change of a value, up to which it is not told from zero: they are charged to first order only.
-OPEN = 4.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class _Answer:
     seconds: float = 0.0
     refusal: str = ""
     error: str = ""
-    infeasible: bool = False
+    without: Literal["", "infeasible", "unbounded"] = ""  # which of both, where there is no optimum
 
 
 @dataclass(frozen=True)
@@ -199,9 +198,22 @@ def _answer(node: Node, instance: Instance, solver: str) -> _Answer:
             node,
             seconds=time.perf_counter() - began,
             error=f"{type(error).__name__}: {error}",
-            infeasible=isinstance(error, InfeasibleError),
+            without=_kind(error),
         )
     return _Answer(node, solution, formulation, time.perf_counter() - began)
+
+
+def _kind(error: ConvexNoveltyError) -> Literal["", "infeasible", "unbounded"]:
+    if isinstance(error, InfeasibleError):
+        return "infeasible"
+    return "unbounded" if isinstance(error, UnboundedError) else ""
+
+
+def _turns(step: Step, instance: Instance) -> bool:
+    """Whether a step maps larger values to smaller ones, as one between a program and its dual does."""
+    if step.objective is None:
+        return False
+    return bool(call(step.objective, instance.arguments, 2.0) < call(step.objective, instance.arguments, 1.0))
 
 
 def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target: _Answer, standard: Standard) -> Row:
@@ -226,8 +238,9 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
     refusal = step.refusal(instance.arguments) or source.refusal or target.refusal
     if refusal:
         return Row(**base, verdict="not checked", reason=refusal)
-    if source.infeasible and target.infeasible:
-        return Row(**base, verdict="not checked", reason=f"both ends are infeasible: {target.error}")
+    if source.without and target.without and (source.without == target.without or _turns(step, instance)):
+        ends = f"both ends are {target.without}" if source.without == target.without else "a program and its dual"
+        return Row(**base, verdict="not checked", reason=f"{ends}: {target.error}")
     if source.solution is None or target.solution is None:
         return Row(**base, verdict="fail", reason="; ".join(filter(None, (source.error, target.error))))
     try:
@@ -377,7 +390,10 @@ def _terms(region: Region, probe: Any) -> float:
         return region.squared_radius
     if isinstance(region, HalfSpace):
         rows = as_points(probe, "probe")
-        return float(column_sizes(rows, np.asarray(rows.mean(axis=0)).ravel()) @ np.abs(region.normal))
+        mean = np.asarray(rows.mean(axis=0)).ravel()
+        sizes, far = column_sizes(rows, mean), np.abs(mean)
+        # Points that are one and the same have no size about themselves.
+        return float((sizes if (sizes > ROUNDING * far).any() else far) @ np.abs(region.normal))
     return 0.0
 
 

@@ -38,6 +38,7 @@ from convexnovelty.chance import (
 from convexnovelty.columns import by_name
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError, UnboundedError
+from convexnovelty.extremal import largest_beyond, varies
 from convexnovelty.factor_model import factor_model
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
@@ -1229,11 +1230,12 @@ def attained(
         return []  # factors exceed the covariance, and the worst mean and covariance need not be one pair's
     kappa = float(solution.values["kappa"])
     mean, covariance = attack_of(uncertainty, negative_moments)(region.normal, kappa)
-    extremal = tails.extremal_distribution(mean, covariance, region.normal, region.offset)
+    if not varies(covariance, region.normal):
+        return []  # all of the class lies where its mean does, on its own side: nothing of it is accepted
     return [
         Claim(
             "the bound is attained by a distribution of the set",
-            extremal.probability_outside,
+            largest_beyond(mean, covariance, region.normal, region.offset),
             guarantee.bound,
             attainment(uncertainty),
             tolerance=1e-5,

@@ -24,6 +24,7 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.direct import minimum
 from convexnovelty.errors import InfeasibleError, InputError, SolverError
+from convexnovelty.extremal import largest_beyond
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.frames import Frame
@@ -895,11 +896,10 @@ def attained(
     mean, covariance = Adversary(_centred(uncertainty, moments))(
         -region.normal, tails.as_tail(tail).kappa(confidence)
     ).member
-    extremal = tails.extremal_distribution(mean, covariance, -region.normal, -region.offset)
     return [
         Claim(
             "the bound is attained by a distribution of the set",
-            extremal.probability_outside,
+            largest_beyond(mean, covariance, -region.normal, -region.offset),
             1 - confidence,
             attainment(uncertainty),
             tolerance=1e-5,

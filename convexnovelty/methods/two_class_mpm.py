@@ -33,6 +33,7 @@ from convexnovelty.chance import (
 )
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
+from convexnovelty.extremal import largest_beyond, varies
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, remade_by
 from convexnovelty.metric_frame import worst_factor
@@ -870,12 +871,17 @@ def attained(
         return []
     given, kappa, claims = _given(uncertainty), float(solution.values["kappa"]), []
     for name, part, moments, sign in (("x", given[0], moments_x, -1.0), ("y", given[1], moments_y, 1.0)):
-        mean, covariance = attack_of(part, moments)(sign * region.normal, kappa)
-        extremal = tails.extremal_distribution(mean, covariance, sign * region.normal, sign * region.offset)
+        normal, offset = sign * region.normal, region.offset
+        mean, covariance = attack_of(part, moments)(normal, kappa)
+        if not varies(covariance, normal):
+            continue  # all of the class lies where its mean does, on its own side: nothing of it is misclassified
+        if solution.offset is not None:
+            # Either end of the interval of offsets is where the bound of one class is attained.
+            offset = solution.offset.upper if sign < 0 else solution.offset.lower
         claims.append(
             Claim(
                 f"the bound is attained by a distribution of class {name}",
-                extremal.probability_outside,
+                largest_beyond(mean, covariance, normal, sign * offset),
                 guarantee.bound,
                 attainment(part),
                 tolerance=1e-5,

@@ -111,10 +111,27 @@ def test_bounds_hold_in_every_unit(unit):
     assert found.lower <= found.upper and 0 <= found.gap <= 1e-7
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("shift", [0.0, 1e-9, -1e-9])
+def test_an_optimum_of_zero_is_found_though_no_solver_tells_it_from_zero(unit, shift, monkeypatch):
+    """The bounds of |x| + t with t >= 0 meet at zero, where a share of their value is no measure of their gap."""
+    x, t, solve = cp.Variable(), cp.Variable(), planes._solve
+    worst = Robust(
+        lambda values: float(np.sign(values["x"])) or 1.0, lambda members: [unit * t >= np.array(members) * x]
+    )
+    monkeypatch.setattr(planes, "_solve", lambda *a: (0.0 * solve(*a)[0] + shift * unit, 2e-9 * unit))
+    repair = lambda values: (0.0, {"x": 0.0})  # noqa: E731
+    constraints = [t >= 0, x >= -unit, x <= unit]
+    found = cutting_planes(
+        unit * t, {"x": x}, [worst], repair, constraints=constraints, seeds=[[1.0, -1.0]], tolerance=1e-10
+    )
+    assert found.upper == 0.0 and -2e-9 * unit <= found.lower <= 0.0 and found.rounds <= 2
+
+
 def test_a_master_above_a_feasible_point_is_an_error(monkeypatch):
     solve = planes._solve
     for share, fails in ((1e-9, False), (1e-5, True)):
-        monkeypatch.setattr(planes, "_solve", lambda *a, share=share: (solve(*a)[0] * (1 + share), 1.0))
+        monkeypatch.setattr(planes, "_solve", lambda *a, share=share: (solve(*a)[0] * (1 + share), 1e-12))
         if fails:
             with pytest.raises(SolverError, match=r"master's value \S+ lies above \S+, that of a feasible point"):
                 round_the_ball(1.0)

@@ -2,28 +2,82 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import numpy as np
 import pytest
 
 import convexnovelty as cn
+from convexnovelty.checking import checker
 from convexnovelty.checking.instances import Case, Knobs
+from convexnovelty.declare import Instance
 
-# Nothing is separated: points lie on both sides of the origin, and w = 0.
+# Nothing is separated: points lie on both sides of the origin, or as far around it as the positions they may have, and w = 0.
 ORIGIN_IN_THE_HULL = [
     ("mahalanobis_svm", Knobs(n=4, dimension=1, conditioning=1.8218540061712916, seed=751242)),
     ("mahalanobis_svm", Knobs(n=11, dimension=1, degeneracy=0.3, seed=354651, unit=1e3)),
     ("mahalanobis_svm", Knobs(n=5, dimension=1, seed=307306, unit=0.1)),
     ("mahalanobis_svm", Knobs(n=14, dimension=1, degeneracy=0.3, seed=863144, level=0.0, unit=1e-6)),
+    (
+        "uncertain_points",
+        Knobs(n=10, dimension=3, conditioning=90.12242937121229, degeneracy=0.7, seed=422328, level=3.0, unit=0.1),
+    ),
+    ("uncertain_points", Knobs(n=14, dimension=1, degeneracy=0.3, seed=51131, level=3.0)),
 ]
-# All points are one, so that a ball has the radius zero.
+# All points are one, or those that are kept, so that a ball has the radius zero and all scores are the offset.
 ONE_POINT = [
     ("soft_ball", Knobs(n=5, dimension=4, conditioning=1297.7599152840207, degeneracy=0.7, seed=694488, unit=100.0)),
     ("soft_ball", Knobs(n=3, dimension=3, conditioning=23.79089803642411, degeneracy=0.5, seed=447865, unit=1e4)),
     ("soft_ball", Knobs(n=2, dimension=3, conditioning=638.2490362011902, degeneracy=0.5, seed=620021, unit=10.0)),
+    ("exact_outliers", Knobs(n=2, dimension=1, degeneracy=0.5, seed=536986, level=1, unit=10.0)),
+    (
+        "exact_outliers",
+        Knobs(n=5, dimension=3, conditioning=11078.448236782384, degeneracy=0.7, seed=756076, level=3, unit=0.01),
+    ),
+    (
+        "uncertain_points",
+        Knobs(n=2, dimension=2, conditioning=68459.54150944069, degeneracy=0.7, seed=690110, level=0.0, unit=1e5),
+    ),
+]
+# Fewer points than directions: one class does not vary along the normal.
+SINGULAR = [
+    ("two_class_mpm", Knobs(n=9, dimension=4, conditioning=38.74947787745225, degeneracy=0.7, seed=191795, level=0.0)),
+    ("two_class_mpm", Knobs(n=3, dimension=3, conditioning=184.61212931447804, seed=456177, level=0.0, unit=1e6)),
+]
+# A confidence of zero: the plane goes through the mean, to rounding.
+NO_CONFIDENCE = [
+    ("single_class_mpm", Knobs(n=9, dimension=1, degeneracy=0.3, seed=812629, level=0.0, unit=1e6)),
+    (
+        "single_class_mpm",
+        Knobs(n=2, dimension=3, conditioning=2.0617452223528816, degeneracy=0.3, seed=813393, level=0.0, unit=1e-4),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("method", "knobs"), [*ORIGIN_IN_THE_HULL, *ONE_POINT], ids=str)
+@pytest.mark.parametrize(("method", "knobs"), [*ORIGIN_IN_THE_HULL, *ONE_POINT, *SINGULAR, *NO_CONFIDENCE], ids=str)
 def test_a_check_holds(method, knobs):
     case = Case(method, knobs)
     report = cn.check(case.formulation(case.nodes()[0]))
     assert report.passed, report.table()
+
+
+def test_ends_without_an_optimum_agree_where_both_say_the_same_or_are_a_program_and_its_dual(monkeypatch):
+    """The mean lies outside of the covariance's range: the primal is unbounded, and so its dual is infeasible."""
+    features = cn.LinearFeatures(np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]) + np.array([0.0, 1.0]))
+    report = cn.check(Instance("singular", {"features": features, "outlier_fraction": 0.4}, method="mahalanobis_svm"))
+    found = {(row.source, row.target): row for row in report.rows}
+    assert {row.verdict for row in report.rows} == {"not checked"}
+    assert found["primal", "robust"].reason.startswith(
+        "both ends are unbounded: UnboundedError: uncertainty: the worst"
+    )
+    assert found["robust_dual", "robust"].reason.startswith("a program and its dual: UnboundedError")
+    # An end that is infeasible where the other, which is to be the same, is unbounded is wrong.
+    answer = checker._answer
+
+    def lying(node, *rest):
+        found = answer(node, *rest)
+        return dataclasses.replace(found, without="infeasible") if node.name == "primal" else found
+
+    monkeypatch.setattr(checker, "_answer", lying)
+    report = cn.check(Instance("singular", {"features": features, "outlier_fraction": 0.4}, method="mahalanobis_svm"))
+    assert {(row.source, row.target): row.verdict for row in report.rows}["primal", "robust"] == "fail"
