@@ -20,6 +20,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_from
 from convexnovelty.kernels import as_kernel
+from convexnovelty.methods import one_class_svm
 from convexnovelty.regions import Guarantee, HalfSpace, Interval
 from convexnovelty.validation import Array, choice, generator, integer, points, positive, vector
 
@@ -256,6 +257,7 @@ def libsvm(features: FeatureMap, labels: Any, slack_penalty: float) -> Solution:
 METHOD.step(
     "dual",
     "primal",
+    known=one_class_svm.known_scores,
     claim="the primal's optimum is minus the dual's, with w = sum of alpha_i y_i Phi(x_i)",
     equation="section 4, the two-class approach",
     reference="formulation",
@@ -264,6 +266,7 @@ METHOD.step(
 METHOD.step(
     "smo",
     "dual",
+    known=one_class_svm.known_scores,
     claim="pairwise steps end at the optimum of the dual",
     equation="Schölkopf and Smola (2001), equations 8.22 to 8.26",
     reference="algorithm",
@@ -272,6 +275,7 @@ METHOD.step(
 METHOD.step(
     "libsvm",
     "dual",
+    known=one_class_svm.known_scores,
     claim="libsvm solves the same dual",
     equation="section 4, the two-class approach",
     reference="other library",

@@ -153,6 +153,11 @@ FAR = 1e4
 # The dearest price of the largest score, beside the own cost of the plane that is cheapest at it.
 DEAREST = 1e5
 
+# Singular values, as a share of the largest, from which scores tell weights and expansion better than multipliers do; the share of
+# weight that counts as one; and Newton's steps at most.
+TOLD, WEIGHT, STEPS = 1e-4, 1e-6, 5
+NEAR = 1e-10  # what a step needs no more, as a share of the scores and of the parts' squared lengths
+
 # The share of price and gain below which what they leave of each other is known to few digits.
 CANCEL = 1e-4
 
@@ -411,7 +416,8 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
         normal = plane()
         # The multiplier of K^(1/2) c = s is the expansion of the plane in the sample.
         gamma = -np.asarray(tie.dual_value) * unit.objective / unit.largest
-        return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=read_weights())
+        mu, gamma = _polished(family, read_weights(), normal, gamma)
+        return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=mu)
 
     return Formulation(
         cp.Problem(cp.Minimize(length / 2 + cost), [tie, *limits, *held]),
@@ -462,13 +468,47 @@ def block_norm(
         total = cp.Variable()
         held = [cp.sum(cp.hstack([cp.norm(c) for c in parts])) <= total]
 
-        def weights() -> Array:
-            lengths = np.array([np.linalg.norm(c.value) for c in parts])
-            return np.asarray(lengths / lengths.sum())
-
-        return cp.square(total), held, {}, weights
+        return cp.square(total), held, {}, lambda: _shares([c.value for c in parts])
 
     return _socp(_machine(features_or_grams, outlier_fraction, scale_penalty, covariance_weight), weigh)
+
+
+def _polished(family: KernelFamily, weights: Array, normal: Array, gamma: Array) -> tuple[Array, Array]:
+    r"""Weights and expansion of a plane, which multipliers know to the root of a solver's accuracy, and the plane's scores better.
+
+    Newton's steps for :math:`\sum_k\mu_kK_k\gamma = s` with :math:`\gamma'K_k\gamma` alike wherever there is weight, as long as they
+    lead nearer; directions in which the scores tell nothing from rounding are left alone.
+    """
+    kept, scores = np.flatnonzero(weights > WEIGHT * weights.max()), family.training @ normal
+    size, m = float(np.abs(scores).max()), int((weights > WEIGHT * weights.max()).sum())
+    alike, best, missed = np.eye(m) - 1 / m, (weights, gamma), np.inf
+    for _ in range(STEPS):
+        learned, images = family.gram(weights), np.array([family.grams[k] @ gamma for k in kept])
+        shares, lengths, unit = weights[kept], images @ gamma, float(np.abs(gamma).max())
+        left = np.concatenate([(scores - learned @ gamma) / size, -alike @ lengths / lengths.max(), [0.0]])
+        if not float(np.abs(left).max()) < missed:
+            break
+        best, missed = (weights, gamma), float(np.abs(left).max())
+        if missed <= NEAR:
+            break
+        system = np.block(
+            [
+                [learned * (unit / size), (shares[:, None] * images).T / size],
+                [alike @ images * (2 * unit / lengths.max()), np.zeros((m, m))],
+                [np.zeros((1, family.n)), shares[None, :]],
+            ]
+        )
+        step = np.linalg.lstsq(system, left, rcond=TOLD)[0]
+        gamma, weights = gamma + unit * step[: family.n], weights.copy()
+        weights[kept] = shares * np.maximum(1 + step[family.n :], 0.5)
+        weights = weights / weights.sum()
+    return best
+
+
+def _shares(parts: list[Array]) -> Array:
+    """The weights at which the sum of |c_k|^2 / mu_k is least for these parts of a plane."""
+    lengths = np.array([np.linalg.norm(c) for c in parts])
+    return np.asarray(lengths / lengths.sum())
 
 
 def _alphas(
@@ -540,9 +580,11 @@ def _quadratic_dual(machine: Machine, numbers: dict[str, Tunable], *, covariance
     bounds = [cp.sum_squares(part) <= t for part in parts]
 
     def read(values: Any) -> Reading:
-        mu = np.array([np.asarray(bound.dual_value).item() for bound in bounds])
-        gamma = np.asarray(a.value) * unit.product
-        normal = family.normal(mu, gamma)
+        # The multipliers of the ties are the parts of the plane, whose scores are at least 1 to the accuracy of the program;
+        # those of the bounds are known to its root, and a product of them with the expansion is.
+        found = [-np.asarray(tie.dual_value) * (unit.product / size / 2) for tie in ties]
+        normal = np.concatenate(found)
+        mu, gamma = _polished(family, _shares(found), normal, np.asarray(a.value) * unit.product)
         return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=mu)
 
     return Formulation(

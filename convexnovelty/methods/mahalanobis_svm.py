@@ -29,6 +29,7 @@ from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import ConvexNoveltyError, InputError, SolverError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
+from convexnovelty.methods import one_class_svm
 from convexnovelty.metrics import Sample, Whitened, whitened
 from convexnovelty.modelling import (
     NO_DIRECTION,
@@ -1065,9 +1066,22 @@ def _letters(*names: str) -> Callable[[Solution], dict[str, Any]]:
 PLANE = 1e-4
 
 
+def _known(
+    apart: float,
+    features: FeatureMap,
+    uncertainty: Set = None,
+    covariance_weight: Weight = None,
+    ddof: int = 0,
+) -> float:
+    """What decision values may differ by where the two values miss ``apart``, if one covariance is the worst for every w."""
+    sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    return 0.0 if sample.worst is None else one_class_svm.known_scores(apart, sample.metric().features)
+
+
 METHOD.step(
     "semi_infinite",
     "robust",
+    known=_known,
     claim="the largest of the objectives of all members is one convex function of w",
     equation="equation 5",
     reference="adversary",
@@ -1077,6 +1091,7 @@ METHOD.step(
 METHOD.step(
     "derived_counterpart",
     "robust",
+    known=_known,
     claim="the set's closed-form counterpart is what conic duality derives from its membership, and the optimum -d^2/2",
     equation="equation 5",
     reference="formulation",
@@ -1088,6 +1103,7 @@ METHOD.step(
 METHOD.step(
     "robust_dual",
     "robust",
+    known=_known,
     claim="minimum over planes and maximum over covariances may be exchanged",
     equation="equation 5",
     reference="formulation",
@@ -1098,6 +1114,7 @@ METHOD.step(
 METHOD.step(
     "primal",
     "robust",
+    known=_known,
     claim="one covariance is worst for every w: Sigma0 + r I for a Frobenius ball, Sigma0 + Delta for an interval",
     equation="equations 4 and 5, section II-B",
     reference="formulation",

@@ -280,6 +280,7 @@ METHOD.step(
 METHOD.step(
     "reflected",
     "dual",
+    known=one_class_svm.known_scores,
     claim="reflecting the points and putting signs on the Gram matrix are the same",
     equation="problem 8.10",
     reference="formulation",
@@ -288,6 +289,7 @@ METHOD.step(
 METHOD.step(
     "one_class_svm",
     "dual",
+    known=one_class_svm.known_scores,
     claim="without negative data the problem is the one-class machine's",
     equation="equations 8.13 and 8.42",
     reference="formulation",

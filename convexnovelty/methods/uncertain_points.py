@@ -20,6 +20,7 @@ from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
+from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     check_features,
     margin_reading,
@@ -336,6 +337,7 @@ def _letters(solution: Solution) -> dict[str, Any]:
 METHOD.step(
     "semi_infinite",
     "robust",
+    known=one_class_svm.known_scores,
     claim="a constraint for every position is one constraint with the support function of the set",
     equation="equation 8.7 for every position",
     reference="adversary",
@@ -345,6 +347,7 @@ METHOD.step(
 METHOD.step(
     "derived_counterpart",
     "robust",
+    known=one_class_svm.known_scores,
     claim="the set's closed-form support is what conic duality derives from its membership",
     equation="equation 8.7 for every position",
     reference="formulation",
@@ -354,6 +357,7 @@ METHOD.step(
 METHOD.step(
     "nearest_sum",
     "robust",
+    known=one_class_svm.known_scores,
     claim="the primal's optimum is minus half the squared distance of the origin from the sum of reduced hull and set",
     equation="equations 8.9 to 8.15 for every position",
     reference="formulation",
@@ -362,6 +366,7 @@ METHOD.step(
 METHOD.step(
     "shrunk",
     "robust",
+    known=one_class_svm.known_scores,
     claim="a Euclidean ball shortens w by its radius and turns nothing",
     equation="equation 8.7 for every position",
     reference="closed form",

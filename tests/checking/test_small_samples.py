@@ -53,8 +53,32 @@ NO_CONFIDENCE = [
     ),
 ]
 
+# What is known to the root of a solver's accuracy: weights of kernels as multipliers, and planes by their values.
+ROOTS = [
+    (
+        "kernel_learning",
+        Knobs(n=5, dimension=1, conditioning=9.491190464532025, degeneracy=0.3, seed=285450, unit=10.0),
+    ),
+    ("kernel_learning", Knobs(n=15, dimension=3, conditioning=2.351922023845361, seed=524625, level=0.1, unit=1e3)),
+    (
+        "kernel_learning",
+        Knobs(n=11, dimension=3, conditioning=2362.188603420406, degeneracy=0.7, seed=490678, unit=1e-5),
+    ),
+    (
+        "uncertain_points",
+        Knobs(n=9, dimension=4, conditioning=40400.78791304267, degeneracy=0.3, seed=90595, level=0.1, unit=10.0),
+    ),
+    ("artificial_negatives", Knobs(n=15, dimension=2, conditioning=28349.216386231423, seed=822504, unit=1e5)),
+    (
+        "mahalanobis_svm",
+        Knobs(n=11, dimension=3, conditioning=601.2987943591934, degeneracy=0.7, seed=258674, level=10.0, unit=10.0),
+    ),
+]
 
-@pytest.mark.parametrize(("method", "knobs"), [*ORIGIN_IN_THE_HULL, *ONE_POINT, *SINGULAR, *NO_CONFIDENCE], ids=str)
+
+@pytest.mark.parametrize(
+    ("method", "knobs"), [*ORIGIN_IN_THE_HULL, *ONE_POINT, *SINGULAR, *NO_CONFIDENCE, *ROOTS], ids=str
+)
 def test_a_check_holds(method, knobs):
     case = Case(method, knobs)
     report = cn.check(case.formulation(case.nodes()[0]))

@@ -788,3 +788,21 @@ def test_kernels_of_very_different_sizes(unit):
                 InputError, match=r"features_or_grams: the kernels' mean values k\(x, x\) differ by a factor"
             ):
                 algorithm(kernels, 0.5, 1.0)
+
+
+@pytest.mark.parametrize("node", [module.socp, module.qcqp, module.block_norm])
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_and_scores_are_known_to_the_digits_of_the_program(node, seed):
+    """K(mu) gamma = s and parts of one length, whichever program gave them; the pair steps find the weights without one."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(6, 2)) + 2
+    X[4:] = X[:2]
+    family = cn.KernelFamily.of_kernels(X, [kernels.gaussian(gamma=g) for g in (0.1, 0.5, 2.0)])
+    solution, pairs = node(family, 0.2, 2.0).solve(), module.semi_infinite_lp(family, 0.2, 2.0)
+    mu, gamma = solution.values["mu"], solution.values["gamma"]
+    scores = family.training @ solution.region.normal
+    assert scores.min() >= 1 - 1e-8
+    np.testing.assert_allclose(family.gram(mu) @ gamma, scores, rtol=1e-8)
+    lengths = np.array([gamma @ K @ gamma for K in family.grams])[mu > 1e-4]
+    np.testing.assert_allclose(lengths, lengths.max(), rtol=1e-8)
+    np.testing.assert_allclose(mu, pairs.values["mu"], atol=1e-7)
