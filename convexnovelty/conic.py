@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from convexnovelty._lazy import cp
 from convexnovelty.cones import Block, Cones, triangle
@@ -445,7 +446,7 @@ def _geometric_scales(entries: sp.coo_array, cones: Cones, sweeps: int) -> tuple
     # different units, so that they are compared by what an entry is of its own row.
     i, j = entries.coords
     share = np.abs(entries.data) / _or_one(_maxima(np.abs(entries.data), i, entries.shape[0]), 0.0)[i]
-    used = share > ROUNDING * _maxima(share, j, entries.shape[1])[j]
+    used = (share > ROUNDING * _maxima(share, j, entries.shape[1])[j]) & ~_beside_diagonals(entries, cones)
     i, j = i[used], j[used]
     size = np.log(np.abs(entries.data[used]))
     rows, columns = np.zeros(entries.shape[0]), np.zeros(entries.shape[1])
@@ -455,6 +456,35 @@ def _geometric_scales(entries: sp.coo_array, cones: Cones, sweeps: int) -> tuple
         rows = _tied(-np.bincount(i, size + columns[j], minlength=rows.size), row_count, cones)
         columns = -np.bincount(j, size + rows[i], minlength=columns.size) / column_count
     return np.exp(rows), np.exp(columns)
+
+
+def _beside_diagonals(entries: sp.coo_array, cones: Cones) -> NDArray[np.bool_]:
+    """Which entries are rounding in a semidefinite cone, beside the diagonal ones of the same column.
+
+    An entry off the diagonal may stand in its row alone, where nothing else shows what it is a share of; congruences with
+    diagonal matrices leave its share of the root of both diagonal entries as it is.
+    """
+    (rows, columns), sizes = entries.coords, np.abs(entries.data)
+    noise, width = np.zeros(rows.size, dtype=bool), entries.shape[1]
+    for block in cones.blocks():
+        if block.kind != "semidefinite":
+            continue
+        first, second = triangle(block.parameter)
+        start = block.rows.start
+        inside = np.flatnonzero((rows >= start) & (rows < block.rows.stop))
+        one, other = first[rows[inside] - start], second[rows[inside] - start]
+        on = np.flatnonzero(one == other)
+        keys = one[on].astype(np.int64) * width + columns[inside][on]
+        order = np.argsort(keys)
+        keys, levels = np.r_[keys[order], -1], np.r_[sizes[inside][on][order], 0.0]
+
+        def diagonal(index: Any, keys: Any = keys, levels: Any = levels, at: Any = columns[inside]) -> Array:
+            wanted = index.astype(np.int64) * width + at
+            found = np.searchsorted(keys[:-1], wanted)
+            return np.asarray(np.where(keys[found] == wanted, levels[found], 0.0))
+
+        noise[inside] = (one != other) & (sizes[inside] <= NOISE * np.sqrt(diagonal(one) * diagonal(other)))
+    return noise
 
 
 def _tied(sums: Any, counts: Any, cones: Cones) -> Any:

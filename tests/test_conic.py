@@ -411,3 +411,20 @@ def test_a_boost_is_an_automorphism_that_brings_a_point_to_the_axis():
         s[1], z[1] = np.linalg.norm(s[2:4]) + rng.random(), np.linalg.norm(z[2:4]) + rng.random()
         assert determinant(matrix @ s) >= 0
         assert (other @ z)[1] >= np.linalg.norm((other @ z)[2:4]) * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("sizes", [(1.0, 1.0), (1e-6, 1e3)])
+def test_rounding_off_a_diagonal_decides_no_scale(sizes):
+    """A matrix bound whose constant is diagonal up to rounding, in rows that hold nothing else."""
+    rng = np.random.default_rng(0)
+    scale = np.diag(np.geomspace(*sizes, 4))
+    noise = rng.normal(size=(4, 4)) * 3e-16
+    points = rng.normal(size=(8, 4)) @ scale + 0.5 * scale.diagonal()
+    programs = []
+    for S in (scale @ scale, scale @ (np.eye(4) + noise + noise.T) @ scale):
+        alpha = cp.Variable(8, nonneg=True)
+        problem = cp.Problem(cp.Minimize(cp.matrix_frac(points.T @ alpha, S)), [cp.sum(alpha) == 1, alpha <= 0.3])
+        programs.append(ConicProgram.from_problem(problem))
+    (_, clean), (_, rounded) = (program.equilibrated() for program in programs)
+    for name in ("rows", "columns", "objective"):
+        np.testing.assert_allclose(getattr(rounded, name), getattr(clean, name), rtol=1e-6)

@@ -129,12 +129,16 @@ def cutting_planes(
 
 def _meet(lower: float, upper: float, tolerance: float, zero: float) -> bool:
     """Whether bounds are within a share of their value, or neither is told from zero, which has no share."""
-    return upper - lower <= tolerance * abs(upper) or max(abs(lower), abs(upper)) <= zero
+    return upper - lower <= tolerance * abs(upper) or _is_zero(lower, upper, zero)
+
+
+def _is_zero(lower: float, upper: float, zero: float) -> bool:
+    return max(abs(lower), abs(upper)) <= zero
 
 
 def _below(lower: float, upper: float, zero: float) -> float:
     """The lower bound, cut off at the upper one where it exceeds it by no more than the solver's accuracy."""
-    if lower - upper > max(CROSSED * abs(upper), zero):
+    if lower - upper > CROSSED * abs(upper) and not _is_zero(lower, upper, zero):
         raise SolverError(
             f"cutting planes: the master's value {lower:.10g} lies above {upper:.10g}, that of a feasible point; give the "
             f"program in units in which its objective is of the size of one",

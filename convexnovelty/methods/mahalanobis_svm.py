@@ -371,7 +371,15 @@ def derived_counterpart(
         # Region and distance do not depend on the length of w.
         composed=lambda values: _at_point(sample, values["w"], values["rho"], values["u"]),
         tunables={"outlier_fraction": nu},
+        admissible=lambda: _refuse_unbounded(sample),
     )
+
+
+def _refuse_unbounded(sample: Sample) -> None:
+    """Raise UnboundedError, which says what would do, where one covariance is the worst and has no deviation along the mean."""
+    worst = sample.recipe.centred(sample.moments).ellipsoidal()
+    if worst is not None:
+        whitened(sample.points, worst)
 
 
 def _program(sample: Sample, outlier_fraction: float) -> Formulation:
@@ -385,11 +393,6 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
     def current() -> Sample:
         numbers = centred.numbers()
         return replace(sample, recipe=sample.recipe.replaced(**numbers)) if numbers else sample
-
-    def admissible() -> None:
-        worst = current().recipe.centred(sample.moments).ellipsoidal()
-        if worst is not None:
-            whitened(sample.points, worst)  # says where the program is unbounded, and what would do
 
     def suspect() -> SolverError | None:
         middle = sample.features.middle
@@ -425,7 +428,7 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
             float(np.linalg.norm(posed.inverse @ values["w"])),
         ),
         tunables={"outlier_fraction": nu, **centred.tunables()},
-        admissible=admissible,
+        admissible=lambda: _refuse_unbounded(current()),
         suspect=suspect,
     )
 
@@ -473,6 +476,7 @@ def robust_dual(
         objective_unit=posed.unit**2,
         read=read,
         tunables={"outlier_fraction": nu},
+        admissible=lambda: _refuse_unbounded(sample),
     )
 
 

@@ -75,9 +75,17 @@ ROOTS = [
     ),
 ]
 
+# Coefficients that are rounding in the axes of a covariance, which decided the scale in which right points were judged.
+ROUNDED = [
+    (
+        "mahalanobis_svm",
+        Knobs(n=12, dimension=4, conditioning=152.37922893111022, degeneracy=0.3, seed=278594, level=0.0, unit=1e3),
+    ),
+]
+
 
 @pytest.mark.parametrize(
-    ("method", "knobs"), [*ORIGIN_IN_THE_HULL, *ONE_POINT, *SINGULAR, *NO_CONFIDENCE, *ROOTS], ids=str
+    ("method", "knobs"), [*ORIGIN_IN_THE_HULL, *ONE_POINT, *SINGULAR, *NO_CONFIDENCE, *ROOTS, *ROUNDED], ids=str
 )
 def test_a_check_holds(method, knobs):
     case = Case(method, knobs)
@@ -94,14 +102,15 @@ def test_ends_without_an_optimum_agree_where_both_say_the_same_or_are_a_program_
     assert found["primal", "robust"].reason.startswith(
         "both ends are unbounded: UnboundedError: uncertainty: the worst"
     )
-    assert found["robust_dual", "robust"].reason.startswith("a program and its dual: UnboundedError")
-    # An end that is infeasible where the other, which is to be the same, is unbounded is wrong.
+    # An end that is infeasible where the other is unbounded is wrong, unless it is the other's dual.
     answer = checker._answer
 
     def lying(node, *rest):
         found = answer(node, *rest)
-        return dataclasses.replace(found, without="infeasible") if node.name == "primal" else found
+        return dataclasses.replace(found, without="infeasible") if node.name in ("primal", "robust_dual") else found
 
     monkeypatch.setattr(checker, "_answer", lying)
     report = cn.check(Instance("singular", {"features": features, "outlier_fraction": 0.4}, method="mahalanobis_svm"))
-    assert {(row.source, row.target): row.verdict for row in report.rows}["primal", "robust"] == "fail"
+    found = {(row.source, row.target): row for row in report.rows}
+    assert found["primal", "robust"].verdict == "fail" and found["robust_dual", "robust"].verdict == "not checked"
+    assert found["robust_dual", "robust"].reason.startswith("a program and its dual: UnboundedError")

@@ -15,6 +15,7 @@ import convexnovelty as cn
 from convexnovelty import datasets, kernels
 from convexnovelty.algorithms import cutting_planes as planes
 from convexnovelty.algorithms import woodbury
+from convexnovelty.checking.instances import Case, Knobs
 from convexnovelty.errors import InputError, SolverError, UnboundedError
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.methods import mahalanobis_svm as module
@@ -684,6 +685,24 @@ def test_a_hull_that_comes_near_the_origin_without_holding_it_is_separated(node,
     assert "w = 0" not in solution.guarantee
     found = -solution.objective if node is module.derived_counterpart else np.sqrt(2 * abs(solution.objective))
     assert float(found) == pytest.approx(distance, rel=1e-6)
+
+
+def test_the_dual_of_a_covariance_that_is_known_is_feasible_though_its_axes_are_rounded():
+    """In the axes of the covariance it is the identity up to rounding, which once decided the scale it was judged in."""
+    case = Case(
+        "mahalanobis_svm",
+        Knobs(n=12, dimension=4, conditioning=152.37922893111022, degeneracy=0.3, seed=278594, level=0.0, unit=1e3),
+    )
+    arguments = case.instance().arguments
+    mean = module.sequential(**arguments)
+    assert module.robust_dual(**arguments).solve().objective == pytest.approx(mean.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("node", [module.robust, module.derived_counterpart, module.robust_dual])
+def test_points_that_are_one_are_infinitely_far_without_a_radius(node):
+    problem = node(LinearFeatures(np.full((5, 2), 3.0)), 0.4, FrobeniusBall(0.0))
+    with pytest.raises(UnboundedError, match="the worst covariance is singular"):
+        problem.solve()
 
 
 def test_a_bound_on_w_makes_no_plane_of_what_a_solver_leaves_of_zero():
