@@ -31,6 +31,7 @@ SUFFICIENT = 1e-7
 # By which the master's value may exceed that of a feasible point: both know it to a solver's accuracy only, and the point by
 # members that a solver found.
 CROSSED = 1e-6
+THINNED = 3  # times that the older half of the cuts is left out
 ZERO = 1e-12  # share of the size of the master's objective below which an optimum is zero, however well it is known
 
 
@@ -97,19 +98,23 @@ def cutting_planes(
     members: list[list[Any]] = [list(given) for given in seeds or [[] for _ in requirements]]
     cuts = 0
     best: tuple[float, Values] | None = None
-    lower, zero = float("-inf"), 0.0
+    lower, zero, thinned = float("-inf"), 0.0, 0
     for round_number in range(1, rounds + 1):
         held = list(constraints)
         for requirement, found in zip(requirements, members, strict=True):
             held += requirement.cuts(found) if found else []
         try:
-            lower, zero = _solve(cp.Problem(cp.Minimize(objective), held), profile)
+            value, zero = _solve(cp.Problem(cp.Minimize(objective), held), profile)
         except SolverError:
             # Cuts that nearly coincide, as they do at the end, leave the master no digits: what stands is returned
-            # with its bounds if they are close.
+            # with its bounds if they are close, and else the older ones are left out, of which few are still tight.
             if best is not None and _meet(lower, best[0], SUFFICIENT, zero):
                 return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
-            raise
+            if best is None or thinned == THINNED:
+                raise
+            members, thinned = [found[len(found) // 2 :] for found in members], thinned + 1
+            continue
+        lower = max(lower, value)
         values = {name: variable.value for name, variable in variables.items()}
         repaired = repair(values)
         if repaired is not None and (best is None or repaired[0] < best[0]):

@@ -510,9 +510,12 @@ def semi_infinite(
 
     def respected(members: list[Array]) -> list[Any]:
         # One constraint a member, since the multiplier of each is read afterwards.
-        for member in members[len(cuts) :]:
-            cuts.append((member, cp.norm((own_root(member) @ np.asarray(w.axes) / unit) @ w.variable) <= u))
+        known = {id(member): constraint for member, constraint in cuts}
+        cuts[:] = [(member, known[id(member)] if id(member) in known else respecting(member)) for member in members]
         return [constraint for _, constraint in cuts]
+
+    def respecting(member: Array) -> Any:
+        return cp.norm((own_root(member) @ np.asarray(w.axes) / unit) @ w.variable) <= u
 
     def repair(values: Any) -> tuple[float, Any] | None:
         # All but the square is homogeneous in w: a plane is brought to the length at which its lowest fraction scores 1.

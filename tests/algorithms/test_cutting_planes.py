@@ -52,7 +52,7 @@ def test_a_master_that_fails_ends_the_search_only_where_the_bounds_are_close(suf
 
     def tired(problem, profile):
         calls.append(problem)
-        if len(calls) == 6:
+        if len(calls) >= 6:
             raise SolverError("tired")
         return solve(problem, profile)
 
@@ -67,6 +67,27 @@ def test_a_master_that_fails_ends_the_search_only_where_the_bounds_are_close(suf
     calls.clear()
     with pytest.raises(SolverError, match="tired"):
         run(lambda values: None)
+
+
+def test_a_master_that_fails_is_solved_with_the_newer_half_of_its_cuts(monkeypatch):
+    """Halving needs 21 rounds to a millionth; the cuts of the last ones are the tight ones, and lower bounds stay."""
+    solve, calls, held = planes._solve, [], []
+
+    def tired(problem, profile):
+        calls.append(problem)
+        held.append(sum(constraint.size for constraint in problem.constraints))
+        if len(calls) in (6, 9, 12):
+            raise SolverError("tired")
+        return solve(problem, profile)
+
+    monkeypatch.setattr(planes, "_solve", tired)
+    found = run(tolerance=1e-6)
+    assert found.upper == 1.0 and 1 - 1e-6 <= found.lower <= 1.0 and found.rounds == 1 + 20 + 3
+    assert held[6] == 1 + 3 and held[5] == 1 + 5  # of five cuts three are left
+    calls.clear()
+    monkeypatch.setattr(planes, "THINNED", 2)
+    with pytest.raises(SolverError, match="tired"):
+        run(tolerance=1e-6)
 
 
 def test_programs_without_an_optimum_are_told():

@@ -44,6 +44,17 @@ SINGULAR = [
     ("two_class_mpm", Knobs(n=9, dimension=4, conditioning=38.74947787745225, degeneracy=0.7, seed=191795, level=0.0)),
     ("two_class_mpm", Knobs(n=3, dimension=3, conditioning=184.61212931447804, seed=456177, level=0.0, unit=1e6)),
 ]
+# Cuts that nearly coincide before the bounds meet.
+CLOSE_CUTS = [
+    (
+        "single_class_mpm",
+        Knobs(n=12, dimension=4, conditioning=623.1666160694409, degeneracy=0.3, seed=130021, level=0.6, unit=1e2),
+    ),
+    (
+        "single_class_mpm",
+        Knobs(n=13, dimension=4, conditioning=3806.121177149407, degeneracy=0.7, seed=748867, level=0.9, unit=0.01),
+    ),
+]
 # A confidence of zero: the plane goes through the mean, to rounding.
 NO_CONFIDENCE = [
     ("single_class_mpm", Knobs(n=9, dimension=1, degeneracy=0.3, seed=812629, level=0.0, unit=1e6)),
@@ -85,7 +96,9 @@ ROUNDED = [
 
 
 @pytest.mark.parametrize(
-    ("method", "knobs"), [*ORIGIN_IN_THE_HULL, *ONE_POINT, *SINGULAR, *NO_CONFIDENCE, *ROOTS, *ROUNDED], ids=str
+    ("method", "knobs"),
+    [*ORIGIN_IN_THE_HULL, *ONE_POINT, *SINGULAR, *CLOSE_CUTS, *NO_CONFIDENCE, *ROOTS, *ROUNDED],
+    ids=str,
 )
 def test_a_check_holds(method, knobs):
     case = Case(method, knobs)
