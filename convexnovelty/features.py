@@ -27,6 +27,7 @@ __all__ = ["Coordinates", "FeatureMap", "KernelFeatures", "LinearFeatures", "mid
 
 FAR = 3.0  # how much longer the root of the mean is where a few points decide it
 TOLERANCE = 1e-13  # pivots below this share of the largest k(x, x) count as zero: a few hundred roundings
+ROUNDED = 4 * float(np.finfo(np.float64).eps)  # share of k(x, x) that rounding hides in a Gram matrix
 
 
 class Coordinates(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
@@ -130,6 +131,11 @@ class FeatureMap(ABC):
     def gram(self) -> Array:
         """The Gram matrix k(x_i, x_j) of shape (n, n), computed once."""
         return read_only(self.kernel(self.points))
+
+    @property
+    def hidden(self) -> Array:
+        """Squared lengths of what rounding may hide of the training points from their coordinates, of shape (n,)."""
+        return np.zeros(self.n)
 
     @property
     def n(self) -> int:
@@ -243,10 +249,6 @@ class KernelFeatures(FeatureMap):
             raise InputError(
                 f"kernel: {self.kernel!r} of a point with itself is beyond float64; give smaller parameters or points"
             )
-        if not np.isfinite(self._norms).all():
-            raise InputError(
-                f"kernel: {self.kernel!r} of a point with itself is beyond float64; give smaller parameters or points"
-            )
         if self.rank is None:
             factor, self.pivots = full_cholesky(self.gram, self.tolerance)
         else:
@@ -260,6 +262,11 @@ class KernelFeatures(FeatureMap):
         self._row_of: dict[bytes, int] = {}
         first = [self._row_of.setdefault(key, i) for i, key in enumerate(_row_keys(self.points))]
         self.training = _in_own_axes(factor[first], self._norms)
+
+    @property
+    def hidden(self) -> Array:
+        """What the tolerance dropped, and rounding of k(x, x); what ``rank`` cut off was not hidden but left out."""
+        return ROUNDED * self._norms + (self.residuals if self.rank is None else 0.0)
 
     @property
     def _precomputed(self) -> bool:

@@ -9,6 +9,7 @@ its C is ``scale_penalty`` and its c is ``covariance_weight``. Scores :math:`s =
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -83,6 +84,8 @@ def _price(machine: Machine) -> Callable[[object, str], float]:
 
 
 def _reading(family: KernelFamily, normal: Array, nu: float, **letters: Any) -> Reading:
+    if (gamma := letters.get("gamma")) is not None:
+        _warn_of_hidden(family, gamma)
     scores = family.training @ normal
     offset = quantile_interval(scores, nu)
     scale = spread(scores)
@@ -97,6 +100,25 @@ def _reading(family: KernelFamily, normal: Array, nu: float, **letters: Any) -> 
         offset,
         letters,
     )
+
+
+def _warn_of_hidden(family: KernelFamily, gamma: Array) -> None:
+    """Warn where coordinates may lack parts of the points that would make the plane shorter.
+
+    What is hidden is orthogonal to the coordinates: the same multipliers show a value that is lower by half of the squared
+    length of its combination, at most, and the plane stays feasible.
+    """
+    known = max(float(np.sum((factor.T @ gamma) ** 2)) for factor in family.factors)
+    parts = [float(np.abs(gamma) @ np.sqrt(member.hidden)) ** 2 for member in family.members]
+    k = int(np.argmax(parts))
+    if parts[k] > HIDDEN * known:
+        warnings.warn(
+            f"kernel_learning: values of {family.members[k].kernel!r} reach {family.members[k].squared_norms().max():.2g}, and their "
+            f"rounding may hide a plane whose squared length is {min(100 * parts[k] / known, 100):.2g} % smaller; centre and scale "
+            "the columns, and compute kernel values from these",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _at_point(family: KernelFamily, normal: Array, offset: float, **letters: Any) -> Reading:
@@ -146,6 +168,8 @@ def _least_cost(machine: Machine, weights: Array, gamma: Array) -> float:
 
 # The share of the value up to which an algorithm's bounds have to agree.
 CONFIRMED = 1e-6
+# The share of the plane's squared length beyond which what rounding hides is told.
+HIDDEN = 1e-4
 # Beyond this ratio of mean squared lengths the pair steps, on the sum of the Gram matrices, see the largest kernel alone.
 ALIKE = 1e6
 # The ratio of objectives beyond which a program is posed anew instead of following a number.

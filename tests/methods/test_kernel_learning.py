@@ -15,6 +15,7 @@ import convexnovelty as cn
 from convexnovelty import datasets, kernels
 from convexnovelty.algorithms import mixture
 from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError, UnboundedError
+from convexnovelty.estimators import KernelLearningSVM
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.methods import kernel_learning as module
@@ -806,3 +807,21 @@ def test_weights_and_scores_are_known_to_the_digits_of_the_program(node, seed):
     lengths = np.array([gamma @ K @ gamma for K in family.grams])[mu > 1e-4]
     np.testing.assert_allclose(lengths, lengths.max(), rtol=1e-8)
     np.testing.assert_allclose(mu, pairs.values["mu"], atol=1e-7)
+
+
+RAW = np.linspace(143.0, 2500.0, 30)[:, None]  # a column in its own unit, such as an area
+
+
+def test_what_rounding_of_a_gram_matrix_may_hide_is_told():
+    """The constant function has norm 1 and gives every point the score 1, for an objective of 1/2; beside values of 4e13, of
+    which a double knows 0.004, no matrix tells it."""
+    hiding = kernels.polynomial(2)(RAW)
+    for form in ("primal", "dual"):
+        with pytest.warns(UserWarning, match="values of precomputed.* reach 3.9e\\+13.* centre and scale the columns"):
+            assert cn.kernel_learning([hiding], 0.1, form=form).solve().objective > 0.51
+    with pytest.warns(UserWarning, match="centre and scale the columns"):
+        KernelLearningSVM(0.1, kernels=[lambda X, Z: (X @ Z.T + 1) ** 2]).fit(RAW)
+    telling = kernels.polynomial(2)((RAW - RAW.mean()) / RAW.std())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cn.kernel_learning([telling], 0.1).solve().objective == pytest.approx(0.5, rel=1e-6)
