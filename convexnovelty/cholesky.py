@@ -25,7 +25,8 @@ EPS = float(np.finfo(np.float64).eps)
 def full_cholesky(K: Array, tolerance: float) -> tuple[Array, Pivots]:
     """The factor F of shape (n, r) with F F' = K, and the r pivots, by LAPACK's blocked ``dpstrf``.
 
-    Pivots stop at ``tolerance`` times the largest diagonal entry. Raises IndefiniteError with the most negative
+    Pivots stop at ``tolerance`` times the largest diagonal entry, and go on in rows that are small beside it to that share
+    of their own. Raises IndefiniteError with the most negative
     eigenvalue if what is left over is more than the tolerance and rounding explain.
     """
     from scipy.linalg.lapack import dpstrf
@@ -49,7 +50,7 @@ def full_cholesky(K: Array, tolerance: float) -> tuple[Array, Pivots]:
             error = _indefinite(K)
             if error.eigenvalue < -_slack(n, tolerance) * scale:
                 raise error
-    return factor, order[:rank]
+    return _completed(factor, order[:rank], lambda i: K[:, i], K.diagonal(), n, tolerance)
 
 
 def partial_cholesky(
@@ -80,7 +81,30 @@ def partial_cholesky(
         pivots.append(pivot)
         _refuse_negative(left, slack, pivots, column)
         left[pivots] = 0.0
-    return np.ascontiguousarray(columns[:, : len(pivots)]), np.asarray(pivots, dtype=np.intp)
+    factor = np.ascontiguousarray(columns[:, : len(pivots)])
+    return _completed(factor, np.asarray(pivots, dtype=np.intp), column, diagonal, rank, tolerance)
+
+
+def _completed(
+    factor: Array, pivots: Pivots, column: Callable[[int], Array], diagonal: Array, rank: int, tolerance: float
+) -> tuple[Array, Pivots]:
+    """The factor with further pivots in rows of which more than ``tolerance`` of their own is left.
+
+    They are small beside the largest, and what is left of that is rounding: no entry may be longer than what is left of its row.
+    """
+    left = diagonal - np.einsum("ij,ij->i", factor, factor)
+    left[pivots] = 0.0
+    open_ = left > tolerance * np.abs(diagonal)
+    while pivots.size < rank and open_.any():
+        pivot = int(np.where(open_, left, 0.0).argmax())
+        root, lengths = np.sqrt(left[pivot]), np.sqrt(np.maximum(left, 0.0))
+        found = np.clip((column(pivot) - factor @ factor[pivot]) / root, -lengths, lengths)
+        found[pivot] = root
+        factor, pivots = np.column_stack([factor, found]), np.append(pivots, pivot)
+        left = left - found**2
+        left[pivots] = 0.0
+        open_ &= left > tolerance * np.abs(diagonal)
+    return factor, pivots
 
 
 def _slack(n: int, tolerance: float) -> float:

@@ -21,12 +21,15 @@ from convexnovelty.columns import by_name, names_of
 from convexnovelty.errors import InputError
 from convexnovelty.kernels import Kernel, Linear, Precomputed, as_kernel
 from convexnovelty.owned import read_only
+from convexnovelty.spans import spanning
 from convexnovelty.validation import Array, integer, points, positive, squarable, symmetric, vector
 
 __all__ = ["Coordinates", "FeatureMap", "KernelFeatures", "LinearFeatures", "middle_length"]
 
 FAR = 3.0  # how much longer the root of the mean is where a few points decide it
 TOLERANCE = 1e-13  # pivots below this share of the largest k(x, x) count as zero: a few hundred roundings
+KNOWN = 1e-8  # share of the largest k(x, x) down to which the pivots of a Gram matrix have the digits of an answer
+ENTRIES = 10**7  # numbers that explicit features of a sample may take, 80 MB
 ROUNDED = 4 * float(np.finfo(np.float64).eps)  # share of k(x, x) that rounding hides in a Gram matrix
 
 
@@ -204,19 +207,24 @@ class KernelFeatures(FeatureMap):
 
     .. math:: K_{pp} = L_p L_p', \qquad c(z) = L_p^{-1} k(x_p, z)
 
+    Values of a kernel are squares: beside the largest, features below :math:`10^{-6}` of it are rounding, as a constant is
+    beside powers of columns in the thousands. The basis of a linear or a polynomial kernel is then found from its explicit features.
+
     Parameters
     ----------
     X : (n, p) points; for ``kernel="precomputed"`` their (n, n) Gram matrix, which must be symmetric.
     kernel : a Kernel, a name, a function, or None for the linear kernel; ``gamma="scale"`` is read off ``X``.
     rank : at most so many coordinates. Then the Gram matrix is never stored: the columns of the chosen pivots are
         computed on demand (pivoted Nystroem), and ``residuals`` says what was left out. None keeps all.
-    tolerance : a pivot below ``tolerance * max k(x, x)`` ends the factorisation; the rank is the number of pivots.
+    tolerance : a pivot below ``tolerance * max k(x, x)`` ends the factorisation, but for rows that are small beside the
+        largest, which go on to this share of their own; the rank is the number of pivots.
 
     Attributes
     ----------
     training : (n, r) Coordinates of the sample.
     pivots : (r,) the row numbers of the sample points that span the basis.
     residuals : (n,) squared lengths of what the basis does not hold, k(x, x) - ||c(x)||^2.
+    hidden : (n,) squared lengths of what rounding of kernel values may hide from the basis.
 
     Examples
     --------
@@ -231,6 +239,9 @@ class KernelFeatures(FeatureMap):
     IndefiniteError with the most negative eigenvalue, if the Gram matrix is not positive semidefinite. With ``rank``
     only the computed columns are judged. InputError if every k(x, x) is zero: such features have no scale.
     """
+
+    #: Axes (f, r) of the span among the explicit features of the kernel, where these tell more than its values.
+    _axes: Array | None = None
 
     def __init__(self, X: Any, kernel: Any = None, rank: int | None = None, tolerance: float = TOLERANCE) -> None:
         kernel = as_kernel(kernel)
@@ -253,6 +264,9 @@ class KernelFeatures(FeatureMap):
             factor, self.pivots = full_cholesky(self.gram, self.tolerance)
         else:
             factor, self.pivots = partial_cholesky(self._column, self._norms, self.rank, self.tolerance)
+        few = self._count is not None and len(self.points) * self._count <= ENTRIES
+        if few and self.tolerance <= TOLERANCE and not self._is_known(factor[self.pivots]):
+            self._axes, factor, self.pivots = spanning(self.kernel.features(self.points), self.rank)
         if self.pivots.size == 0:
             raise InputError("X: k(x, x) = 0 at every point, so the features are all zero; give points that are not")
         self.residuals = read_only(np.maximum(self._norms - np.einsum("ij,ij->i", factor, factor), 0.0))
@@ -263,9 +277,23 @@ class KernelFeatures(FeatureMap):
         first = [self._row_of.setdefault(key, i) for i, key in enumerate(_row_keys(self.points))]
         self.training = _in_own_axes(factor[first], self._norms)
 
+    @cached_property
+    def _count(self) -> int | None:
+        """How many explicit features the points have, if any are known."""
+        return self.kernel.feature_count(self.points.shape[1])
+
+    def _is_known(self, triangle: Array) -> bool:
+        """Whether a Gram matrix tells all of so many explicit features, or the rank that is asked for, to the digits of an answer."""
+        full = min(self._count or 0, len(self.points))
+        if self.rank is not None and self.rank < full:
+            return len(triangle) == self.rank
+        return len(triangle) == full > 0 and bool(triangle[-1, -1] ** 2 >= KNOWN * self._norms.max())
+
     @property
     def hidden(self) -> Array:
         """What the tolerance dropped, and rounding of k(x, x); what ``rank`` cut off was not hidden but left out."""
+        if self._axes is not None or (self._count is not None and self._is_known(self._triangle)):
+            return np.zeros(self.n)
         return ROUNDED * self._norms + (self.residuals if self.rank is None else 0.0)
 
     @property
@@ -299,21 +327,26 @@ class KernelFeatures(FeatureMap):
             norms = None if squared_norms is None else vector(squared_norms, "squared_norms", Z.shape[0])
         else:
             with np.errstate(over="ignore", invalid="ignore"):  # what they say is said below
-                values = self.kernel.evaluate(Z, self._pivot_points)
+                values = (
+                    self.kernel.evaluate(Z, self._pivot_points)
+                    if self._axes is None
+                    else self.kernel.features(Z) @ self._axes
+                )
             if not np.isfinite(values).all():
                 raise InputError(
                     f"kernel: {self.kernel!r} has values that are not finite on new points; give points that are nearer to "
                     "those of the fit"
                 )
             norms = self.kernel.diagonal(Z)
-        found = np.ascontiguousarray(solve_triangular(self._triangle, values.T, lower=True).T)
+        if self._axes is None:
+            values = np.ascontiguousarray(solve_triangular(self._triangle, values.T, lower=True).T)
         # The last pivots may be as small as the tolerance, and divide a rounding of 1e-16 by its root: 1e-9 at worst.
         # Sample points are therefore recognised, and give their training coordinates to the last bit.
         for j, key in enumerate(_row_keys(Z)):
             i = self._row_of.get(key)
             if i is not None and np.array_equal(Z[j], self.points[i]):
-                found[j] = self.training[i]
-        return _in_own_axes(found, norms)
+                values[j] = self.training[i]
+        return _in_own_axes(values, norms)
 
     def squared_norms(self, Z: Any = None) -> Array:
         """k(z, z) of shape (m,). Raises InputError for new points of a precomputed kernel, which cannot know it."""

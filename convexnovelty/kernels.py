@@ -19,7 +19,10 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import itertools
+import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -60,6 +63,7 @@ class Kernel(ABC):
     - ``k.diagonal(Z) == np.diag(k(Z))`` up to rounding.
     - ``Kernel.from_recipe(k.recipe()) == k``, and likewise after pickling.
     - If ``k.semidefinite``, every ``k(X, X)`` is positive semidefinite.
+    - ``k.features(X) @ k.features(Z).T == k(X, Z)`` up to rounding, where ``k.feature_count(p)`` is a number.
     - ``k.fitted(X)`` has numbers for all parameters, and ``k.fitted(X).fitted(Z) == k.fitted(X)``.
     """
 
@@ -99,6 +103,17 @@ class Kernel(ABC):
         # Small blocks: the diagonal of a block of 32 rows costs 32 evaluations a point, and no loop over points.
         blocks = [np.diag(self.evaluate(part, part)) for part in _row_blocks(right, 32)]
         return np.concatenate(blocks)
+
+    def feature_count(self, columns: int) -> int | None:
+        """How many explicit features points with so many columns have; None where nothing is known of them."""
+        return None
+
+    def features(self, X: Array) -> Array:
+        """Explicit features of shape (n, f), whose inner products are the kernel's values: what squares of them round off.
+
+        Raises InputError for a kernel that has none.
+        """
+        raise InputError(f"kernel {self!r}: no explicit features are known; use values of the kernel")
 
     @property
     def semidefinite(self) -> bool:
@@ -196,6 +211,14 @@ class Linear(Kernel):
         """The squared norms of the points."""
         return squared_norms(self.rows(Z, "Z"))
 
+    def feature_count(self, columns: int) -> int | None:
+        """The columns themselves."""
+        return columns
+
+    def features(self, X: Array) -> Array:
+        """The points themselves."""
+        return X
+
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(Kernel):
@@ -256,6 +279,25 @@ class Polynomial(Kernel):
         """(gamma ||z||^2 + coef0)^degree."""
         norms = squared_norms(self.rows(Z, "Z"))
         return np.asarray((_resolved(self, self.gamma) * norms + self.coef0) ** self.degree)
+
+    def feature_count(self, columns: int) -> int | None:
+        """The number of monomials; None for coef0 < 0, where a feature would be imaginary."""
+        variables = columns + (self.coef0 > 0)
+        return math.comb(variables + self.degree - 1, self.degree) if self.coef0 >= 0 else None
+
+    def features(self, X: Array) -> Array:
+        """The monomials of degree d in the root of coef0 and the columns, each times the root of its multinomial coefficient."""
+        if self.coef0 < 0:
+            return super().features(X)
+        variables = _resolved(self, self.gamma) ** 0.5 * X
+        if self.coef0 > 0:
+            variables = np.hstack([np.full((X.shape[0], 1), self.coef0**0.5), variables])
+        chosen = list(itertools.combinations_with_replacement(range(variables.shape[1]), self.degree))
+        counts = [math.prod(math.factorial(m) for m in Counter(one).values()) for one in chosen]
+        found = np.tile(np.sqrt(math.factorial(self.degree) / np.array(counts, dtype=float)), (X.shape[0], 1))
+        for factor in np.array(chosen).T:
+            found *= variables[:, factor]
+        return found
 
     @property
     def semidefinite(self) -> bool:

@@ -122,6 +122,8 @@ class Encoder:
             names = ("points", "kernel", "rank", "tolerance", "pivots", "residuals")
             fields = {name: getattr(value, name) for name in names}
             fields |= {"training": value.training, "norms": value._norms, "triangle": value._triangle}
+            if value._axes is not None:
+                fields["axes"] = value._axes
             return self._made("kernel features", fields, where)
         return self._model(value, where)
 
@@ -285,6 +287,7 @@ def _kernel_features(
     training: Any,
     norms: Any,
     triangle: Any,
+    axes: Any = None,
 ) -> Any:
     """The features without a second factorisation, so that every coordinate is the same to the last bit."""
     from convexnovelty.features import Coordinates, KernelFeatures, _row_keys
@@ -295,12 +298,14 @@ def _kernel_features(
         raise InputError("kernel features: points, kernel and coordinates do not fit one another")
     if triangle.shape != (r, r) or pivots.shape != (r,) or residuals.shape != (n,) or norms.shape != (n,):
         raise InputError("kernel features: pivots, triangle and norms do not fit the coordinates")
+    if axes is not None and axes.shape != (kernel.feature_count(points.shape[1]), r):
+        raise InputError("kernel features: axes do not fit the features of the kernel")
     if pivots.dtype.kind != "i" or pivots.min(initial=0) < 0 or pivots.max(initial=0) >= n:
         raise InputError("kernel features: pivots are not rows of the sample")
     made = KernelFeatures.__new__(KernelFeatures)
     made.points, made.kernel, made.rank, made.tolerance = points, kernel, rank, float(tolerance)
     made.pivots, made.residuals, made._norms, made._triangle = pivots, residuals, norms, triangle
-    made._pivot_points = points[pivots]
+    made._pivot_points, made._axes = points[pivots], axes
     made._row_of = {}
     for i, key in enumerate(_row_keys(points)):
         made._row_of.setdefault(key, i)

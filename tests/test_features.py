@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import subprocess
 import sys
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -422,3 +424,87 @@ def test_training_points_are_recognised_in_another_process():
         [sys.executable, "-c", code], input=pickle.dumps((made, X)), capture_output=True, check=True, timeout=120
     )
     assert told.stdout.strip() == b"1"
+
+
+# --- what squares round off
+
+RAW = np.round(np.random.default_rng(5).lognormal([6.5, 4.0, 2.0], 0.6, size=(9, 3)))  # columns in units of their own
+
+
+def exact_gram(X: Any, Z: Any, degree: int) -> list[list[Fraction]]:
+    """(x'z + 1)^degree of the very numbers."""
+    rows, others = ([[Fraction(float(v)) for v in row] for row in np.asarray(part)] for part in (X, Z))
+    return [[(1 + sum(a * b for a, b in zip(x, z, strict=True))) ** degree for z in others] for x in rows]
+
+
+def squared_length_of_equal_scores(K: list[list[Fraction]]) -> Fraction:
+    """1'K^-1 1 by elimination in exact arithmetic: the squared length of the shortest w whose scores are all 1."""
+    n = len(K)
+    rows = [[*row, Fraction(1)] for row in K]
+    for i in range(n):
+        rows[i:] = sorted(rows[i:], key=lambda row: row[i] == 0)
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for j in range(n):
+            if j != i:
+                rows[j] = [a - rows[j][i] * b for a, b in zip(rows[j], rows[i], strict=True)]
+    return sum((row[n] for row in rows), Fraction(0))
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_raw_columns_keep_the_features_that_are_rounding_of_their_squares(degree: int) -> None:
+    """Nine points of columns in the hundreds have nine independent features; their values reach 1e13 and 1e20."""
+    features = KernelFeatures(RAW, kernels.polynomial(degree))
+    C, new = np.asarray(features.training), np.asarray(features.coordinates(RAW[:4] + 0.5))
+    assert features.dimension == 9
+    for rows, points in ((C, RAW), (new, RAW[:4] + 0.5)):
+        exact = np.array(exact_gram(points, RAW, degree), dtype=float)
+        lengths = np.outer(kernels.polynomial(degree).diagonal(points), features.squared_norms()) ** 0.5
+        assert np.abs((rows @ C.T - exact) / lengths).max() <= 1e-14
+    w = np.linalg.solve(C, np.ones(9))
+    assert w @ w == pytest.approx(float(squared_length_of_equal_scores(exact_gram(RAW, RAW, degree))), rel=1e-6)
+    assert not features.hidden.any()
+
+
+def test_features_that_span_everything_are_the_coordinates() -> None:
+    X = RAW[:, :1] * 1e3
+    for degree in (2, 3):
+        features = KernelFeatures(X, kernels.polynomial(degree))
+        assert features.dimension == degree + 1
+        expected = np.column_stack([math.comb(degree, m) ** 0.5 * X[:, 0] ** m for m in range(degree + 1)])
+        np.testing.assert_allclose(features.training, expected, rtol=1e-14)
+        np.testing.assert_allclose(
+            features.coordinates([[1e-3]])[0],
+            np.sqrt([math.comb(degree, m) * 1e-6**m for m in range(degree + 1)]),
+            rtol=1e-14,
+        )
+
+
+@pytest.mark.parametrize("rank", [None, 3])
+def test_small_rows_keep_their_directions_beside_a_far_one(rank: int | None) -> None:
+    X = np.array([[4.0, 1.0], [5.0, -1.0], [1e8, 0.0]])
+    for made in (
+        KernelFeatures(X, "linear", rank=rank),
+        KernelFeatures(X @ X.T, "precomputed", rank=rank),
+        KernelFeatures(X, lambda left, right: left @ right.T, rank=rank),
+    ):
+        C = np.asarray(made.training)
+        assert made.dimension == 2
+        np.testing.assert_allclose(C @ C.T, X @ X.T, rtol=1e-14)
+    with_noise = KernelFeatures(np.vstack([X, X + 1e-9]) @ np.vstack([X, X + 1e-9]).T, "precomputed", rank=rank)
+    assert with_noise.dimension == 2
+
+
+def test_copies_and_dependent_columns_have_no_direction_of_their_own() -> None:
+    x = RAW[:, :1]
+    features = KernelFeatures(np.vstack([np.hstack([x, 3 * x]), np.hstack([x, 3 * x])]), kernels.polynomial(2))
+    assert features.dimension == 3
+    assert np.array_equal(features.training[:9], features.training[9:])
+    assert KernelFeatures(1e3 * RAW, kernels.polynomial(2), rank=4).dimension == 4
+    assert KernelFeatures(1e3 * RAW, kernels.polynomial(2), rank=20).dimension == 9
+
+
+def test_what_is_hidden_is_said_where_no_features_are_known() -> None:
+    given = KernelFeatures(kernels.polynomial(2)(RAW), "precomputed")
+    assert (given.hidden >= given.residuals).all() and given.hidden.min() > 0
+    assert not LinearFeatures(RAW).hidden.any()
+    assert not KernelFeatures(RAW / RAW.max(axis=0), kernels.linear()).hidden.any()

@@ -279,3 +279,27 @@ def test_widths_of_points_whose_squares_vanish_are_refused():
         with pytest.raises(InputError, match="squares of such numbers vanish in float64"):
             width(points)
         assert width(np.zeros((3, 2))) == 1.0
+
+
+@pytest.mark.parametrize("kernel", EVERY, ids=repr)
+def test_explicit_features_have_the_kernel_for_their_products(kernel: Kernel, rng: np.random.Generator) -> None:
+    X, Z = rng.normal(size=(6, 3)), rng.normal(size=(4, 3))
+    count = kernel.feature_count(3)
+    assert (count is None) == (kernel not in (kernels.linear(), KERNELS[3]))
+    if count is None:
+        with pytest.raises(InputError, match="no explicit features are known"):
+            kernel.features(X)
+    else:
+        assert kernel.features(X).shape == (6, count)
+        np.testing.assert_allclose(kernel.features(X) @ kernel.features(Z).T, kernel(X, Z), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 4])
+@pytest.mark.parametrize("coef0", [0.0, 0.5])
+def test_explicit_features_of_polynomials(degree: int, coef0: float, rng: np.random.Generator) -> None:
+    X, kernel = rng.normal(size=(6, 2)), kernels.polynomial(degree, 0.7, coef0)
+    features = kernel.features(X)
+    assert (
+        features.shape[1] == kernel.feature_count(2) == (degree + 1 if coef0 == 0 else (degree + 1) * (degree + 2) // 2)
+    )
+    np.testing.assert_allclose(features @ features.T, kernel(X), rtol=1e-12, atol=1e-12)

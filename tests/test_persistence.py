@@ -44,6 +44,7 @@ CASES: dict[str, Any] = {
     "SoftBall by CVXPY": E.SoftBall(solver="CLARABEL", rank=15),
     "MahalanobisSVM": E.MahalanobisSVM(),
     "KernelLearningSVM": E.KernelLearningSVM(),
+    "KernelLearningSVM polynomial of large columns": E.KernelLearningSVM(kernels=[kernels.polynomial(2, 1e6)]),
     "SemiSupervisedDetector": E.SemiSupervisedDetector(),
     "TwoClassMPM": E.TwoClassMPM(),
     "TwoClassMPM gaussian": E.TwoClassMPM(kernel="gaussian", ridge=1e-3),

@@ -112,10 +112,11 @@ def _warn_of_hidden(family: KernelFamily, gamma: Array) -> None:
     parts = [float(np.abs(gamma) @ np.sqrt(member.hidden)) ** 2 for member in family.members]
     k = int(np.argmax(parts))
     if parts[k] > HIDDEN * known:
+        member = family.members[k]
         warnings.warn(
-            f"kernel_learning: values of {family.members[k].kernel!r} reach {family.members[k].squared_norms().max():.2g}, and their "
-            f"rounding may hide a plane whose squared length is {min(100 * parts[k] / known, 100):.2g} % smaller; centre and scale "
-            "the columns, and compute kernel values from these",
+            f"kernel_learning: values of {member.kernel!r} reach {member.squared_norms().max():.2g}, and their rounding, a share of "
+            f"{parts[k] / known:.0e} of the squared length of the plane, may hide a shorter one; centre and scale the columns, "
+            "and compute kernel values from these",
             UserWarning,
             stacklevel=2,
         )
@@ -169,7 +170,7 @@ def _least_cost(machine: Machine, weights: Array, gamma: Array) -> float:
 # The share of the value up to which an algorithm's bounds have to agree.
 CONFIRMED = 1e-6
 # The share of the plane's squared length beyond which what rounding hides is told.
-HIDDEN = 1e-4
+HIDDEN = 1e-6
 # Beyond this ratio of mean squared lengths the pair steps, on the sum of the Gram matrices, see the largest kernel alone.
 ALIKE = 1e6
 # The ratio of objectives beyond which a program is posed anew instead of following a number.

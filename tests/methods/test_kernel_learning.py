@@ -825,3 +825,36 @@ def test_what_rounding_of_a_gram_matrix_may_hide_is_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert cn.kernel_learning([telling], 0.1).solve().objective == pytest.approx(0.5, rel=1e-6)
+
+
+MIXED = np.random.default_rng(8).lognormal([6.5, 4.5, -2.0], 0.3, size=(25, 3))  # columns of areas, lengths and shares
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_polynomials_of_raw_columns_are_learned_to_all_digits(degree):
+    """Held against monomials in units of their own, in CVXPY: kernel values reach 1e13 and 1e20, and the matrix of degree 2
+    has 7 of 10 features left. The constant function alone costs 1/2."""
+    Phi = kernels.polynomial(degree).features(MIXED)
+    unit = np.abs(Phi).max(axis=0)
+    u, R, rho, xi = cp.Variable(Phi.shape[1]), cp.Variable(), cp.Variable(), cp.Variable(25, nonneg=True)
+    length, scores = cp.sum_squares(cp.multiply(1 / unit, u)), (Phi / unit) @ u
+    problem = cp.Problem(
+        cp.Minimize(length / 2 + R - rho + cp.sum(xi) / 2.5), [scores >= 1, scores <= R, scores >= rho - xi]
+    )
+    problem.solve(**TIGHT)
+    for form in ("primal", "dual"):
+        found = cn.kernel_learning([KernelFeatures(MIXED, kernels.polynomial(degree))], 0.1, form=form).solve()
+        assert found.objective == pytest.approx(problem.value, rel=1e-6)
+    assert KernelLearningSVM(0.1, kernels=[kernels.polynomial(degree)]).fit(MIXED).objective_ == pytest.approx(
+        problem.value, rel=1e-6
+    )
+
+
+def test_the_constant_function_is_found_beside_large_columns():
+    """It gives every point the score 1 and costs 1/2; new points have the score 1 too."""
+    for X in (RAW, 1e3 * np.random.default_rng(0).normal(size=(40, 2))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            made = KernelLearningSVM(0.1, kernels=[kernels.polynomial(2)]).fit(X)
+        assert made.objective_ == pytest.approx(0.5, rel=1e-6)
+        np.testing.assert_allclose(made.score_samples(2 * X), 1.0, atol=1e-3)  # the root of the objective's error
