@@ -83,9 +83,10 @@ def _price(machine: Machine) -> Callable[[object, str], float]:
     return check
 
 
-def _reading(family: KernelFamily, normal: Array, nu: float, **letters: Any) -> Reading:
+def _reading(machine: Machine, normal: Array, **letters: Any) -> Reading:
+    family, nu = machine.family, machine.nu
     if (gamma := letters.get("gamma")) is not None:
-        _warn_of_hidden(family, gamma)
+        _warn_of_hidden(machine, gamma, family.training @ normal)
     scores = family.training @ normal
     offset = quantile_interval(scores, nu)
     scale = spread(scores)
@@ -102,20 +103,24 @@ def _reading(family: KernelFamily, normal: Array, nu: float, **letters: Any) -> 
     )
 
 
-def _warn_of_hidden(family: KernelFamily, gamma: Array) -> None:
+def _warn_of_hidden(machine: Machine, gamma: Array, scores: Array) -> None:
     """Warn where coordinates may lack parts of the points that would make the plane shorter.
 
     What is hidden is orthogonal to the coordinates: the same multipliers show a value that is lower by half of the squared
     length of its combination, at most, and the plane stays feasible.
     """
+    family = machine.family
     known = max(float(np.sum((factor.T @ gamma) ** 2)) for factor in family.factors)
+    known += machine.weight * float(np.sum((scores - scores.mean()) ** 2)) + 2 * machine.penalty * max(
+        float(scores.max()) - 1, 0.0
+    )
     parts = [float(np.abs(gamma) @ np.sqrt(member.hidden)) ** 2 for member in family.members]
     k = int(np.argmax(parts))
     if parts[k] > HIDDEN * known:
         member = family.members[k]
         warnings.warn(
             f"kernel_learning: values of {member.kernel!r} reach {member.squared_norms().max():.2g}, and their rounding, a share of "
-            f"{parts[k] / known:.0e} of the squared length of the plane, may hide a shorter one; centre and scale the columns, "
+            f"{parts[k] / known:.0e} of what the plane costs, may hide one that costs less; centre and scale the columns, "
             "and compute kernel values from these",
             UserWarning,
             stacklevel=2,
@@ -142,7 +147,7 @@ def _solution(machine: Machine, inner: Inner, weights: Array, how: str, iteratio
             "rounding",
         )
     normal = machine.family.normal(weights, inner.gamma)
-    reading = _reading(machine.family, normal, machine.nu, mu=weights, gamma=inner.gamma)
+    reading = _reading(machine, normal, mu=weights, gamma=inner.gamma)
     alphas = dict(zip(("alpha_s", "alpha_h", "alpha_r"), inner.multipliers, strict=True))
     return Solution(
         inner.value,
@@ -169,8 +174,8 @@ def _least_cost(machine: Machine, weights: Array, gamma: Array) -> float:
 
 # The share of the value up to which an algorithm's bounds have to agree.
 CONFIRMED = 1e-6
-# The share of the plane's squared length beyond which what rounding hides is told.
-HIDDEN = 1e-6
+# The share of the plane's cost beyond which what rounding hides is told.
+HIDDEN = 1e-5
 # Beyond this ratio of mean squared lengths the pair steps, on the sum of the Gram matrices, see the largest kernel alone.
 ALIKE = 1e6
 # The ratio of objectives beyond which a program is posed anew instead of following a number.
@@ -278,6 +283,19 @@ def _numbers(machine: Machine, C: Any, c: Any = 0.0) -> dict[str, Tunable]:
         if nonnegative(value, name, squared=True) > 0:
             found[name] = Tunable(name, value, _within(unit, machine, letter, check))
     return found
+
+
+def _as_set(machine: Machine, numbers: dict[str, Tunable]) -> Machine:
+    """The machine with the numbers of a program as they stand."""
+    nu, penalty, weight = (
+        numbers[name].value if name in numbers else default
+        for name, default in (
+            ("outlier_fraction", machine.nu),
+            ("scale_penalty", machine.penalty),
+            ("covariance_weight", machine.weight),
+        )
+    )
+    return replace(machine, nu=nu, penalty=penalty, weight=weight)
 
 
 def _within(
@@ -442,7 +460,7 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
         # The multiplier of K^(1/2) c = s is the expansion of the plane in the sample.
         gamma = -np.asarray(tie.dual_value) * unit.objective / unit.largest
         mu, gamma = _polished(family, read_weights(), normal, gamma)
-        return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=mu)
+        return _reading(_as_set(machine, numbers), normal, gamma=gamma, mu=mu)
 
     return Formulation(
         cp.Problem(cp.Minimize(length / 2 + cost), [tie, *limits, *held]),
@@ -610,7 +628,7 @@ def _quadratic_dual(machine: Machine, numbers: dict[str, Tunable], *, covariance
         found = [-np.asarray(tie.dual_value) * (unit.product / size / 2) for tie in ties]
         normal = np.concatenate(found)
         mu, gamma = _polished(family, _shares(found), normal, np.asarray(a.value) * unit.product)
-        return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=mu)
+        return _reading(_as_set(machine, numbers), normal, gamma=gamma, mu=mu)
 
     return Formulation(
         cp.Problem(cp.Maximize(objective), [*held, *split, *ties, *bounds]),
@@ -649,7 +667,7 @@ def modified_primal(
         cp.Problem(cp.Minimize(squared + cost), [rows @ w == (unit.base + unit.score * s) / unit.largest, *limits]),
         {"w": Quantity(w, unit.largest / unit.feature), "s": unit.above(s), **letters},
         objective_unit=unit.objective,
-        read=lambda values: _reading(family, values["w"], numbers["outlier_fraction"].value, mu=np.ones(1)),
+        read=lambda values: _reading(_as_set(machine, numbers), values["w"], mu=np.ones(1)),
         composed=lambda values: _at_point(family, values["w"], values["rho"], mu=np.ones(1)),
         tunables=numbers,
         admissible=machine.refuse_infeasible,
@@ -679,7 +697,7 @@ def single_kernel(
     def read(values: Any) -> Reading:
         gamma = machine.expansion(np.ones(1), np.asarray(v.value) * unit.product)
         normal = family.normal(np.ones(1), gamma)
-        return _reading(family, normal, numbers["outlier_fraction"].value, gamma=gamma, mu=np.ones(1))
+        return _reading(_as_set(machine, numbers), normal, gamma=gamma, mu=np.ones(1))
 
     return Formulation(
         cp.Problem(cp.Maximize(objective), held),
@@ -739,7 +757,7 @@ def constant_scores(
     refusal = _not_constant(machine.family, outlier_fraction, scale_penalty, covariance_weight)
     if refusal is not None or gamma is None:
         raise InputError(f"scale_penalty: {scale_penalty} was found; {refusal}")
-    reading = _reading(machine.family, machine.family.normal(np.ones(1), gamma), machine.nu, gamma=gamma, mu=np.ones(1))
+    reading = _reading(machine, machine.family.normal(np.ones(1), gamma), gamma=gamma, mu=np.ones(1))
     value = float(gamma.sum()) / 2 + (machine.penalty - 1)
     return Solution(value, dict(reading.letters), reading.region, reading.guarantee, offset=reading.offset)
 
