@@ -136,6 +136,11 @@ class FeatureMap(ABC):
         return read_only(self.kernel(self.points))
 
     @property
+    def explicit(self) -> bool:
+        """Whether the coordinates are made of explicit features of a kernel, whose sizes may lie far apart."""
+        return False
+
+    @property
     def hidden(self) -> Array:
         """Squared lengths of what rounding may hide of the training points from their coordinates, of shape (n,)."""
         return np.zeros(self.n)
@@ -288,6 +293,11 @@ class KernelFeatures(FeatureMap):
         if self.rank is not None and self.rank < full:
             return len(triangle) == self.rank
         return len(triangle) == full > 0 and bool(triangle[-1, -1] ** 2 >= KNOWN * self._norms.max())
+
+    @property
+    def explicit(self) -> bool:
+        """See :attr:`FeatureMap.explicit`."""
+        return self._axes is not None
 
     @property
     def hidden(self) -> Array:

@@ -10,6 +10,7 @@ is linear in the weights: each inner optimum gives a plane below J that touches 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -128,6 +129,46 @@ class Machine:
         return found.multipliers, float(np.sqrt(max(2 * found.objective, 0.0)))
 
     @cached_property
+    def _one_sided(self) -> tuple[Array, ...]:
+        """Normals that give all points a score above zero beyond rounding, whatever the lengths of rows and columns.
+
+        Neither the lengths of the points nor those of their coordinates change whether there are any, while a distance in units of
+        the longest does not see the rest. They are looked for among the points of one length and the most equal scores.
+        """
+        factor = self.family.training / np.sqrt(len(self.family))
+        found = [self._most_equal]
+        lengths = np.linalg.norm(self._alike, axis=1)
+        if (lengths > 0).all():
+            directions = self._alike / lengths[:, None]
+            with contextlib.suppress(SolverError):
+                found.append(directions.T @ min_norm_point(directions).weights)
+        return tuple(w for w in found if (factor @ w > SEPARABLE * (np.abs(factor) @ np.abs(w))).all())
+
+    @cached_property
+    def _alike(self) -> Array:
+        """The features of all kernels in units in which each kernel's middle length is one."""
+        middles = [member.middle for member in self.family.members]
+        return np.hstack([factor / middle for factor, middle in zip(self.family.factors, middles, strict=True)])
+
+    @cached_property
+    def _most_equal(self) -> Array:
+        """The normal whose scores are nearest to 1 under equal weights, found in columns of one size."""
+        factor = self.family.training / np.sqrt(len(self.family))
+        sizes = np.abs(factor).max(axis=0)
+        sizes[sizes == 0] = 1.0
+        return np.asarray(np.linalg.lstsq(factor / sizes, np.ones(self.family.n), rcond=RANK)[0] / sizes)
+
+    @cached_property
+    def separable(self) -> bool:
+        """Whether some plane has all points on the side away from the origin."""
+        try:
+            return self.margin > SEPARABLE or bool(self._one_sided)
+        except SolverError:  # pair steps or rounds without end say nothing of planes that are found otherwise
+            if not self._one_sided:
+                raise
+            return True
+
+    @cached_property
     def planes(self) -> tuple[Plane, ...]:
         """Planes on which the least score is 1 under equal weights, from the shortest to the one of the most equal scores.
 
@@ -135,12 +176,16 @@ class Machine:
         orthonormal basis of the features' range: where these hold no constant, it has no length, and what a ridge makes
         of rounding would be none.
         """
-        if self.margin <= SEPARABLE:
+        if not self.separable:
             return ()
         factor = self.family.training / np.sqrt(len(self.family))
         vectors, sizes = self._range
         constant = vectors.sum(axis=0)
-        found = [Plane.scaled(self.margin**2 * self.family.unit**2, factor @ (factor.T @ self._nearest[0]))]
+        found = []
+        with contextlib.suppress(SolverError):
+            if self.margin > SEPARABLE:
+                found.append(Plane.scaled(self.margin**2 * self.family.unit**2, factor @ (factor.T @ self._nearest[0])))
+        found += [Plane.scaled(float(w @ w), factor @ w) for w in (*self._one_sided, self._most_equal)]
         for ridge in sizes[0] ** 2 * RIDGES:
             part = sizes * constant / (sizes**2 + ridge)
             found.append(Plane.scaled(float(part @ part), vectors @ (sizes * part)))
@@ -148,12 +193,22 @@ class Machine:
 
     def refuse_infeasible(self) -> None:
         """Raise InfeasibleError where no plane has all points on the side away from the origin."""
-        if self.margin <= SEPARABLE:
+        if not self.separable:
             raise InfeasibleError(
-                "features_or_grams: the origin lies in the hull of the points in the features of every combination, so no "
-                "plane gives all of them a score of 1 or more; add a kernel that is positive, for example a Gaussian one",
+                "features_or_grams: the origin lies in the hull of the points in the features of every combination, or comes "
+                f"within {SEPARABLE:.0e} of their size of it, so no plane gives all of them a score of 1 or more; add a kernel that is "
+                "positive, for example a Gaussian one",
                 "infeasible",
             )
+
+    def contradiction(self) -> SolverError:
+        """What a claim of infeasibility is once planes are known."""
+        return SolverError(
+            "features_or_grams: planes that give all points a score of 1 or more are known, and the solver did not find one, "
+            f"since scores of one plane differ by a factor of {min(float(plane.scores.max()) for plane in self.planes):.1e}; "
+            "centre and scale the columns",
+            "infeasible",
+        )
 
     @cached_property
     def constant_expansion(self) -> Array | None:

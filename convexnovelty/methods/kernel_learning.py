@@ -22,7 +22,7 @@ from convexnovelty.algorithms import woodbury
 from convexnovelty.algorithms.mixture import Inner, Machine, Plane, cutting_plane_weights, line_search_weight
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError, RecompilationError, SolverError, UnboundedError
-from convexnovelty.features import FeatureMap, KernelFeatures
+from convexnovelty.features import FeatureMap, KernelFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.modelling import point_reading, printed_bound, quantile_interval, slack_bound
@@ -437,6 +437,14 @@ def _sizes(family: KernelFamily) -> list[float]:
     return [float(np.linalg.norm(factor)) / family.n**0.5 or family.unit for factor in family.factors]
 
 
+def _sizes_in_programs(family: KernelFamily) -> list[Any]:
+    """The middle lengths, and the sizes of coordinates that are explicit features: a constant would be lost beside powers."""
+    return [
+        np.abs(factor).max(axis=0) if member.explicit else middle_length(np.einsum("ij,ij->i", factor, factor))
+        for member, factor in zip(family.members, family.factors, strict=True)
+    ]
+
+
 def _socp(machine: Machine, weigh: Any) -> Formulation:
     """The program in scores; ``weigh`` poses the sum of |c_k|^2 / mu_k and says how the weights are read."""
     numbers = _numbers(machine, machine.penalty, machine.weight)
@@ -447,10 +455,12 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
     # Each part in the length at which its own kernel gives a score of size one, or its square a cost of size one:
     # features that are 1e6 times as large as another's would hide the latter.
     root = unit.objective**0.5
-    units = [min(unit.largest / size, root) for size in _sizes(family)]
-    made = sum(u / unit.largest * factor @ c for factor, u, c in zip(family.factors, units, parts, strict=True))
+    units = [np.minimum(unit.largest / size, root) for size in _sizes_in_programs(family)]
+    made = sum((u / unit.largest * factor) @ c for factor, u, c in zip(family.factors, units, parts, strict=True))
     tie = made == (unit.base + unit.score * s) / unit.largest
-    length, held, quantities, read_weights = weigh([u / root * c for u, c in zip(units, parts, strict=True)])
+    length, held, quantities, read_weights = weigh(
+        [cp.multiply(u / root, c) for u, c in zip(units, parts, strict=True)]
+    )
 
     def plane() -> Array:
         return np.concatenate([u * np.asarray(c.value) for u, c in zip(units, parts, strict=True)])
@@ -475,6 +485,7 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
         composed=lambda values: _at_point(family, plane(), values["rho"], mu=read_weights()),
         tunables=numbers,
         admissible=machine.refuse_infeasible,
+        diagnose=machine.contradiction,
     )
 
 
@@ -637,6 +648,7 @@ def _quadratic_dual(machine: Machine, numbers: dict[str, Tunable], *, covariance
         read=read,
         tunables=numbers,
         admissible=machine.refuse_infeasible,
+        diagnose=machine.contradiction,
     )
 
 
@@ -671,6 +683,7 @@ def modified_primal(
         composed=lambda values: _at_point(family, values["w"], values["rho"], mu=np.ones(1)),
         tunables=numbers,
         admissible=machine.refuse_infeasible,
+        diagnose=machine.contradiction,
     )
 
 
@@ -706,6 +719,7 @@ def single_kernel(
         read=read,
         tunables=numbers,
         admissible=machine.refuse_infeasible,
+        diagnose=machine.contradiction,
     )
 
 

@@ -858,3 +858,41 @@ def test_the_constant_function_is_found_beside_large_columns():
             made = KernelLearningSVM(0.1, kernels=[kernels.polynomial(2)]).fit(X)
         assert made.objective_ == pytest.approx(0.5, rel=1e-6)
         np.testing.assert_allclose(made.score_samples(2 * X), 1.0, atol=1e-3)  # the root of the objective's error
+
+
+@pytest.mark.parametrize("far", [1e7, 1e8])
+def test_a_far_point_does_not_bring_the_origin_into_the_hull(far):
+    """w = 1/4 gives 4, 5, 6 and any larger point a score of 1 or more. Without a price the least of -4w + w^2/2 is -8, with
+    C = 1 the price of the largest score presses w onto 1/4."""
+    given = [LinearFeatures(np.array([[4.0], [5.0], [6.0], [far]]))]
+    for form in ("primal", "dual"):
+        assert cn.kernel_learning(given, 0.1, 0.0, form=form).solve().objective == pytest.approx(-8.0, rel=1e-6)
+    expected = 1 / 32 + far / 4 - 1
+    assert cn.kernel_learning(given, 0.1, 1.0).solve().objective == pytest.approx(expected, rel=1e-6)
+    with pytest.raises(InfeasibleError, match=r"origin lies in the hull of the points .* or comes within 1e-07"):
+        cn.kernel_learning([LinearFeatures(np.array([[-4.0], [5.0], [far]]))], 0.1, 1.0).solve()
+
+
+@pytest.mark.parametrize("sigma", [3.0, 4.0])
+def test_the_constant_of_one_kernel_is_found_beside_skewed_columns_of_another(sigma):
+    """Columns over ten orders of magnitude: the constant of the polynomial kernel gives each the score 1, for 1/2."""
+    X = np.exp(sigma * np.random.default_rng(0).normal(size=(60, 2)))
+    for form in ("primal", "dual"):
+        made = cn.kernel_learning(KernelFamily.of_kernels(X, [kernels.linear(), kernels.polynomial(2)]), 0.1, form=form)
+        assert made.solve().objective == pytest.approx(0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("degree", [1, 3, 4])
+def test_powers_that_span_twenty_orders_of_magnitude(degree):
+    """Half of the points have negative columns, so that odd powers alone separate nothing; the constant costs 1/2."""
+    X = 1e4 * np.random.default_rng(7).normal(size=(40, 2))
+    found = cn.kernel_learning([KernelFeatures(X, kernels.polynomial(degree))], 0.1).solve()
+    assert found.objective == pytest.approx(0.5, rel=1e-6)
+    inside = found.region.decision_values(KernelFeatures(X, kernels.polynomial(degree)).training)
+    np.testing.assert_allclose(inside, 0.0, atol=1e-3)
+
+
+def test_a_point_so_far_that_no_solver_finds_a_plane_is_no_proof_that_there_is_none():
+    given = [LinearFeatures(np.array([[4.0], [5.0], [6.0], [1e12]]))]
+    with pytest.raises(SolverError, match=r"planes that give all points a score of 1 .* centre and scale"):
+        cn.kernel_learning(given, 0.1, 1.0).solve()
