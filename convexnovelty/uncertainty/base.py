@@ -111,7 +111,21 @@ class Tunable:
         self._owner.retune(self.name, value)
 
 
-class UncertaintySet:
+class _Made:
+    """What keeps the arguments that it is made with.
+
+    A class of its own: where one class has ``__new__`` and ``__init__``, its signature is that of ``__new__``.
+    """
+
+    _made_with: Any = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__new__(cls)
+        object.__setattr__(made, "_made_with", remembered(args, kwargs))
+        return made
+
+
+class UncertaintySet(_Made):
     """Base of all sets; a user derives from one of its four families and writes ``membership``.
 
     Attributes
@@ -140,18 +154,12 @@ class UncertaintySet:
     _tuner: _Tuner | None = None
     _moments: Any = None
     _kept: Any = None
-    _made_with: Any = None
     _cached: ClassVar[frozenset[str]] = frozenset()  # names of the properties that keep what they have computed
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = {name for name, held in vars(cls).items() if isinstance(held, functools.cached_property)}
         cls._cached = cls._cached.union(own)
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = super().__new__(cls)
-        object.__setattr__(made, "_made_with", remembered(args, kwargs))
-        return made
 
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = nonnegative(radius, "radius")
