@@ -94,6 +94,7 @@ class MetricFrame:
 
     V are axes in which the worst covariance is the identity, completed by the directions without variance. Where the points
     are sparse, or columns are many beside a covariance of low rank plus a diagonal, V scales the features and nothing else.
+    ``distance`` is that of the points from the negatives in deviations, where it is known better than by their means.
     """
 
     def __init__(
@@ -103,6 +104,8 @@ class MetricFrame:
         uncertainty: MomentSet,
         slack_penalty: float | None,
         mean_penalty: float | None = None,
+        *,
+        distance: float | None = None,
     ) -> None:
         self.moments, self.positives = moments, positives
         self.ridge = ridge_of(uncertainty)
@@ -134,7 +137,7 @@ class MetricFrame:
         self.size = int(self.axes.shape[1])
         self.y = cp.Variable(self.size, name="w")
         self.posed = self.axes @ self.y
-        typical = self._typical()
+        typical = distance**2 if distance else self._typical()
         # The objective's unit: it is at least 1 / distance^2 for a hard margin, and at most the price of all slacks.
         self.unit = 1 / typical if typical > 0 else 1.0
         if slack_penalty is not None:

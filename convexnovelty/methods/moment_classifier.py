@@ -9,6 +9,7 @@ version are the radii of a mean ellipsoid and of a ball of covariances, and ``sl
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -198,11 +199,13 @@ def _star(kappa: float, uncertainty: MomentSet, moments: Moments) -> float:
     return kappa if found is None else found(kappa)
 
 
-def _inseparable(uncertainty: MomentSet) -> InfeasibleError:
+def _inseparable(uncertainty: MomentSet, within: float | None = None) -> InfeasibleError:
     means = "its mean" if is_nominal(uncertainty) else f"a mean of {uncertainty!r}"
+    near = "" if within is None else f", or within {within:.3g} deviations of it"
+    below = 1.0 if within is None else 1.0 - within**2
     return InfeasibleError(
-        f"negative_moments: {means} lies in the convex hull of the positive points, so no half-space that holds them "
-        "all has a worst-case probability of accepting a negative below 1; give a slack_penalty",
+        f"negative_moments: {means} lies in the convex hull of the positive points{near}, so no half-space that holds them "
+        f"all has a worst-case probability of accepting a negative below {below:.15g}; give a slack_penalty",
         limit=0.0,
     )
 
@@ -333,14 +336,16 @@ def _program(
     price = None if slack_penalty is None else Tunable("slack_penalty", slack_penalty, _penalty)
     mean_price = None if mean_penalty is None else Tunable("mean_penalty", mean_penalty, _penalty)
     prices = (None if given is None else given.value for given in (price, mean_price))
-    frame = MetricFrame(X, moments, recipe, *prices)
+    own_means = multiplier(recipe, moments) is None
+    apart, none = _distance(X, moments, recipe) if own_means and price is None else (0.0, 0.0)
+    frame = MetricFrame(X, moments, recipe, *prices, distance=apart if none < apart < math.inf else None)
     robust = recipe.tunable().centred(moments)
     variance, constraints, extra = frame.variance(robust, recipe)
     objective = variance
     margin, more = frame.margins()
     constraints = [*constraints, *more]
     letters: dict[str, Any] = {"w": frame.w, **extra}
-    if multiplier(recipe, moments) is None:
+    if own_means:
         # Where the worst mean does not depend on kappa it is subtracted here; a nu only enters the bound (remark 4).
         reach = reach_of(robust, frame.posed)
         letters["e"] = e = cp.Variable(name="e")
@@ -382,7 +387,12 @@ def _program(
         return _read(X, moments, current(), tail, values["w"], distance + nearer, kappa, 1 + nearer / distance, **more)
 
     def suspect() -> InfeasibleError | None:
-        if price is not None or _no_metric(X, moments, current()) is not None:
+        if price is not None:
+            return None
+        if own_means:
+            found = _nearly(X, moments, current())
+            return found if isinstance(found, InfeasibleError) else None
+        if _no_metric(X, moments, current()) is not None:
             return None
         rows = _metric(X, moments, current()).coordinates(X)
         return _inseparable(current()) if _touches(rows) else None
@@ -394,8 +404,53 @@ def _program(
         read=read,
         composed=read,  # a bound that the point itself grants
         tunables={t.name: t for t in (price, mean_price) if t is not None} | robust.tunables(),
-        diagnose=lambda: _inseparable(current()) if price is None else _unresolved(frame.unit),
+        diagnose=lambda: _unresolved(frame.unit) if price is not None else _nearly(X, moments, current()),
         suspect=suspect,
+    )
+
+
+# At fewer deviations between a mean and the hull the bound is one to all digits of a double.
+NEAR = 1e-8
+
+
+def _distance(positives: Any, moments: Moments, uncertainty: MomentSet) -> tuple[float, float]:
+    r"""The largest margin beyond every mean of a set that one worst deviation buys, and what a solver takes for none.
+
+    .. math:: \max_w\ \min_i x_i'w-\sup_m m'w\quad\text{s.t.}\quad\sup_S w'Sw\le1
+
+    It has a solution whether or not the hull holds a mean, and where it does not, v is one over its square. Beside a worst mean
+    that is near, v exceeds by orders of magnitude what the distance of the nominal one makes of it. It is infinite where no
+    deviation bounds it, and not a number where no solver finds it.
+    """
+    frame, robust = MetricFrame(positives, moments, uncertainty, None), uncertainty.centred(moments)
+    variance, constraints, _ = frame.variance(robust, uncertainty)
+    margin, more = frame.margins()
+    reach, level = reach_of(robust, frame.posed), cp.Variable(name="level")
+    nearer = frame.scale * (reach.value - moments.mean @ frame.posed)
+    constraints = [*constraints, *more, *reach.constraints, variance <= 1, margin - nearer >= level]
+    none = NEAR * max(1.0, 1.0 / frame.scale)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the unit of a program needs no digits
+            found = Formulation(cp.Problem(cp.Maximize(level), constraints), {"t": level}).solve().objective
+    except UnboundedError:
+        return math.inf, none
+    except SolverError:
+        return math.nan, none
+    return max(found / frame.scale, 0.0), none
+
+
+def _nearly(positives: Any, moments: Moments, uncertainty: MomentSet) -> InfeasibleError | SolverError:
+    """What is wrong where a solver finds no half-space: a mean in the hull, or one that is near it beside the program's unit."""
+    if multiplier(uncertainty, moments) is not None:
+        return _inseparable(uncertainty)
+    found, none = _distance(positives, moments, uncertainty)
+    if found <= none:
+        return _inseparable(uncertainty, none)
+    beside = "beside" if math.isnan(found) else f"{found:.3g} deviations beside"
+    return SolverError(
+        f"negative_moments: a mean of {uncertainty!r} lies in the hull of the positive points or {beside} it, and the solver "
+        "found no half-space between them; give a slack_penalty, or a smaller set"
     )
 
 
@@ -459,7 +514,7 @@ def kappa_search(
         remainder.value = 0.0
         found["kappa"] = crossing(level, float(kappa.value), lowest=SEARCHED[0], highest=SEARCHED[1])
         if found["kappa"] < 0:
-            raise _inseparable(current())
+            raise _inseparable(current(), SEARCHED[0])
         if math.isinf(found["kappa"]):
             raise UnboundedError(
                 f"kappa: it is larger than {SEARCHED[1]:.0e}, the end of the search, or {CERTAIN}; use exact moments, or "
@@ -479,7 +534,7 @@ def kappa_search(
         composed=read,  # a bound that the point itself grants
         tunables=robust.tunables(),
         search=search,
-        diagnose=lambda: _inseparable(current()),
+        diagnose=lambda: _inseparable(current(), SEARCHED[0]),
     )
 
 

@@ -111,9 +111,9 @@ def _references(pair: SetPair, moments_x: Moments, moments_y: Moments) -> tuple[
     return reference(pair.x, moments_x), reference(pair.y, moments_y)
 
 
-def _inseparable(why: str) -> InfeasibleError:
+def _inseparable(why: str, bound: float = 1.0) -> InfeasibleError:
     return InfeasibleError(
-        f"moments_x, moments_y: {why}, so no hyperplane has a worst-case probability of misclassification below 1; "
+        f"moments_x, moments_y: {why}, so no hyperplane has a worst-case probability of misclassification below {bound:.15g}; "
         "use a smaller uncertainty set or other features",
         limit=0.0,
     )
@@ -532,7 +532,10 @@ def kappa_search(
         remainder.value = 0.0
         found["kappa"] = crossing(level, float(kappa.value), lowest=SEARCHED[0], highest=SEARCHED[1])
         if found["kappa"] < 0:
-            raise _inseparable(f"no direction separates all means of {current()!r}")
+            raise _inseparable(
+                f"no direction separates all means of {current()!r} by {SEARCHED[0]:.0e} deviations or more",
+                1.0 - SEARCHED[0] ** 2,
+            )
         if math.isinf(found["kappa"]):
             raise UnboundedError(
                 f"kappa: it is larger than {SEARCHED[1]:.0e}, the end of the search, or {CERTAIN}; use exact moments, or "

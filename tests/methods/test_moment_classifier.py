@@ -420,6 +420,34 @@ def test_means_that_do_not_know_of_the_covariance():
     assert reached == pytest.approx(solution.values["kappa"], rel=1e-5)
 
 
+@pytest.mark.parametrize("gap", [1e-2, 2e-4, 1e-5, 2e-6])
+def test_means_that_come_near_the_hull_leave_it_apart(gap):
+    """The nearest point of the segment is (3, 0), and the worst variance one and a half, so that v = 1.5 / gap^2."""
+    positives, negatives = np.array([[3.0, 1.0], [3.0, -1.0]]), cn.Moments([0.0, 0.0], np.eye(2))
+    near = sets.MeanWithin(sets.NormBall(2, 3.0 - gap)) * sets.FrobeniusBall(0.5)
+    far = cn.moment_classifier(positives, negatives, uncertainty=near.replaced(**{"means_radius": 0.5}))
+    set_near = far.set(**{"means_radius": 3.0 - gap})
+    for problem in (cn.moment_classifier(positives, negatives, uncertainty=near), set_near):
+        solution = problem.solve()
+        assert solution.objective * gap**2 == pytest.approx(1.5, rel=1e-6)
+        assert solution.guarantee.bound == pytest.approx(1 / (1 + gap**2 / 1.5), rel=1e-12)
+        normal = solution.region.normal / np.linalg.norm(solution.region.normal)
+        assert normal == pytest.approx([1.0, 0.0], abs=1e-6)
+    alone = cn.moment_classifier(np.array([[1.0], [1.5]]), cn.Moments([-1.0], [[1.0]]), uncertainty=Disc(2.0 - gap))
+    assert alone.solve().objective * gap**2 == pytest.approx(1.0, rel=1e-6)
+
+
+def test_how_near_the_hull_a_mean_is_called_a_part_of_it():
+    positives, negatives = np.array([[1.0], [1.5]]), cn.Moments([-1.0], [[1.0]])
+    for radius in (2.0, 2.5):
+        with pytest.raises(
+            InfeasibleError, match=r"in the convex hull of the positive points, or within 2.25e-08 deviations"
+        ):
+            cn.moment_classifier(positives, negatives, uncertainty=Disc(radius)).solve()
+        with pytest.raises(InfeasibleError, match=r"or within 1e-06 deviations of it, .* below 0\.999999999999; give"):
+            cn.moment_classifier(positives, negatives, uncertainty=Gelbrich(radius)).solve()
+
+
 def test_a_joint_set_is_searched_with_one_compilation():
     X, moments = classes(p=2, distance=5.0)
     problem = cn.moment_classifier(X, moments, uncertainty=Gelbrich(0.3))
