@@ -11,6 +11,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty.arguments import known_set
 from convexnovelty.uncertainty.bures_ball import BuresBall
+from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.counterparts import MOMENTS
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.derived import membership_of
@@ -44,6 +46,7 @@ from convexnovelty.uncertainty.radii import (
     hotelling_radius,
     wishart_radius,
 )
+from convexnovelty.uncertainty.sizes import is_read
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
 from convexnovelty.uncertainty.wishart_ball import WishartBall
 from convexnovelty.validation import Array, fraction, generator, integer, listed, number, points, shown
@@ -73,7 +76,8 @@ def calibrate(
     Parameters
     ----------
     recipe : a set of moments, or a product of two: each part then gets half of the error. A set without a radius, and
-        one that is made of several sets, is returned as a multiple of itself, ``t * recipe``. Means that see the
+        one that is made of several sets, is returned as a multiple of itself, ``t * recipe``; one whose class names another
+        number in ``grows_by``, with that number. Means that see the
         covariance (:class:`MeanEllipsoid`) are judged beside the one in use: the estimated one where the set stands alone
         or beside an exact covariance, the true one beside a set that is to hold it.
     X : points of shape (n, p), from which the centre will be estimated too.
@@ -91,7 +95,8 @@ def calibrate(
           sample's own.
     support_radius : for "concentration", a length that no point exceeds, in units of the data; for DelageYe the largest
         length :math:`\|S^{-1/2}(x - m)\|` in the true moments.
-    resamples, random_state : of the bootstrap.
+    resamples, random_state : of the bootstrap. A confidence c needs at least c/(1-c) resamples: the largest of n sizes is a
+        bound of the next with confidence n/(n+1).
     executor : any ``concurrent.futures`` executor, Dask's ``client.get_executor()`` too, for the resamples of the
         bootstrap; in this process by default. The answer does not depend on it.
 
@@ -127,9 +132,9 @@ def _calibrated(
 ) -> Any:
     """One set at its size; ``uncertain`` says that it stands beside a set that is to hold the true covariance."""
     if law == "bootstrap":
-        recipe = resizable(recipe)
+        recipe, name = resizable(recipe, Moments.estimate(X))
         size = _bootstrapped(recipe, X, confidence, resamples, generator(random_state), executor, uncertain)
-        return recipe.replaced(**{str(size_name(recipe)): size})
+        return recipe.replaced(**{name: size})
     n, p = X.shape
     if law == "hotelling":
         numbers = _hotelling(recipe, n, p, confidence)
@@ -218,6 +223,12 @@ def _bootstrapped(
         "moments": (truth.mean, truth.covariance),
     }[recipe.family]
     resamples = integer(resamples, "resamples", 10)
+    needed = math.ceil(confidence / (1.0 - confidence) - 1e-6)
+    if resamples < needed:
+        raise InputError(
+            f"resamples: {resamples} was found, of which even the largest size has a confidence of {resamples / (resamples + 1):.6g}, "
+            f"where {confidence:.9g} is needed; give {needed} or more, or a smaller confidence"
+        )
     counts = [min(LOT, resamples - start) for start in range(0, resamples, LOT)]
     states = []
     for count in counts:  # each lot begins where the one before it ends, in whatever process it is drawn
@@ -264,12 +275,15 @@ def cross_validated(
 
     Parameters
     ----------
-    recipe : a set with a radius.
+    recipe : a set with a radius, or with the number that its class names in ``grows_by``.
     radii : the radii to try.
-    score : a function of a recipe, training points and held-out points; large is good.
+    score : a function of a recipe, training points and held-out points that returns a real number; large is good. NaN and None
+        count for no score of that radius.
     folds : how often a part of the points is held out.
     executor : any ``concurrent.futures`` executor, Dask's ``client.get_executor()`` too, to which ``score`` can be pickled;
         in this process by default. The answer does not depend on it.
+
+    Raises InputError for a set whose members do not depend on that number, and for scores that are no numbers.
     """
     known_set(recipe, name="recipe", recipe=True)
     X = points(X, "X", minimum=2)
@@ -279,11 +293,13 @@ def cross_validated(
     if not callable(score):
         raise InputError(f"score: {shown(score)} was found; give a function of a recipe, training and held-out points")
     tried = sorted(number(radius, "radii") for radius in listed(radii, "radii", "a list of numbers"))
-    recipes = [recipe.replaced(radius=radius) for radius in tried]
+    name = _tried_name(recipe, X)
+    recipes = [recipe.replaced(**{name: radius}) for radius in tried]
     work = [(tried, np.delete(X, part, axis=0), X[part]) for tried in recipes for part in parts]
     # Lists of one length: some executors take no endless iterator.
     columns = ([tried for tried, _, _ in work], [kept for _, kept, _ in work], [held for _, _, held in work])
-    scores = np.array(list((map if executor is None else executor.map)(score, *columns)), dtype=float)
+    told = list((map if executor is None else executor.map)(score, *columns))
+    scores = np.array([_score(value, tried) for value, tried in zip(told, columns[0], strict=True)])
     best, found = -math.inf, None
     for tried, mean in zip(recipes, scores.reshape(len(recipes), folds).mean(axis=1), strict=True):
         if mean > best:
@@ -291,6 +307,35 @@ def cross_validated(
     if found is None:
         raise InputError("radii: none was found whose score is a number; give at least one radius")
     return found
+
+
+def _tried_name(recipe: Any, X: Array) -> str:
+    """The number whose values are tried."""
+    name = "radius" if isinstance(recipe, Composite) or recipe.grows_by not in vars(recipe) else str(recipe.grows_by)
+    if recipe.family == "points":
+        return name
+    owner, inner = recipe.centred(Moments.estimate(X)), name
+    while isinstance(owner, Composite):
+        part, inner = owner._route(inner)
+        if not part:
+            return name
+        owner = owner.parts()[part]
+    if inner in vars(owner) and not is_read(owner, inner):
+        raise InputError(
+            f"recipe: {recipe!r} was found, whose members do not depend on its radius; let the class of {owner!r} name the number "
+            "that makes it larger, as grows_by"
+        )
+    return name
+
+
+def _score(value: Any, recipe: Any) -> float:
+    """A score as a number; NaN, which none is, for None."""
+    value = value.item() if isinstance(value, (np.ndarray, np.generic)) and value.size == 1 else value
+    if value is None:
+        return math.nan
+    if not isinstance(value, Real):
+        raise InputError(f"score: {shown(value)} was returned for {recipe!r}; let it return one real number")
+    return float(value)
 
 
 def coverage(recipe: Any, moments: Moments, X: Any) -> bool:
@@ -320,7 +365,7 @@ def _covers(recipe: Any, moments: Moments, found: Moments, uncertain: bool) -> b
         return True
     pair = (moments.mean, moments.covariance if uncertain else found.covariance)
     member = moments.covariance if recipe.family == "covariance" else pair
-    name = size_name(recipe)
+    name = size_name(centred)
     if name is None:
         if recipe.family == "covariance":
             return membership_of(centred).distance(svec(moments.covariance)) < 1e-6

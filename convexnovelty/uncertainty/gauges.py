@@ -30,6 +30,7 @@ from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.derived import membership_of
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.product import Product
+from convexnovelty.uncertainty.sizes import is_read
 from convexnovelty.uncertainty.tools import listed
 from convexnovelty.units import with_even_rows
 from convexnovelty.validation import Array
@@ -47,24 +48,25 @@ STILL = 1e-9  # step, in widths of the set, below which such a difference is non
 def size_name(uncertainty: UncertaintySet) -> str | None:
     """The number by which a set grows: its radius, or the multiple of a dilation; None where there is no such number.
 
-    Several sets in one have no common radius.
+    Several sets in one have no common radius, and one that does not depend on its radius has none.
     """
     if uncertainty.grows_by in vars(uncertainty):
-        return uncertainty.grows_by
+        return uncertainty.grows_by if is_read(uncertainty, uncertainty.grows_by) else None
     parts = list(uncertainty.parts().values()) if isinstance(uncertainty, Composite) else []
     return size_name(parts[0]) if len(parts) == 1 else None
 
 
-def resizable(recipe: Any) -> Any:
-    """The recipe, or ``1 * recipe`` where it has no number that makes it larger."""
-    return recipe if size_name(recipe) is not None else 1.0 * recipe
+def resizable(recipe: Any, moments: Moments) -> tuple[Any, str]:
+    """The recipe and the number that makes it larger around moments, or ``1 * recipe`` where it has none."""
+    name = size_name(recipe.centred(moments))
+    return (recipe, name) if name is not None else (1.0 * recipe, "multiple")
 
 
 def gauge(uncertainty: Any, member: Any, *, largest: float = 1e6) -> float:
     """The least size at which a centred set holds a member, by the class's own formula or by a convex program.
 
-    The size is the ``radius`` of a set that has one, and a multiple of displacements from the centre for every other
-    set (the ``multiple`` of a dilation).
+    The size is the ``radius`` of a set that has one, the number that its class names in ``grows_by``, and a multiple of
+    displacements from the centre for every other set (the ``multiple`` of a dilation).
 
     Parameters
     ----------

@@ -138,10 +138,17 @@ def delage_ye_sizes(support_radius: float, count: int, dimension: int, confidenc
     :math:`\alpha = \frac{R^2}{\sqrt n}\big(\sqrt{1 - p/R^4} + \sqrt{\ln(8/\delta)}\big)`:
     :math:`\gamma_1 = \beta/(1-\alpha-\beta),\ \gamma_2 = (1+\beta)/(1-\alpha-\beta)`.
 
-    Raises InputError where there are too few points for the bound to say anything.
+    Lengths in the true moments have the mean square :math:`p`, so that no law has an :math:`R` below :math:`\sqrt p`.
+
+    Raises InputError for such an R, and where there are too few points for the bound to say anything.
     """
     R = positive(support_radius, "support_radius", squared=True)
     n, p = integer(count, "count", 1), integer(dimension, "dimension", 1)
+    if R**2 < p * (1.0 - 1e-9):
+        raise InputError(
+            f"support_radius: {R:.6g} was found, and no law in {p} dimensions has a largest length in its own metric below "
+            f"sqrt({p}) = {math.sqrt(p):.6g}; give that of S^(-1/2)(x - m), whatever the unit of the data is"
+        )
     error = 1.0 - fraction(confidence, "confidence")
     beta = R**2 / n * (2.0 + math.sqrt(2.0 * math.log(4.0 / error))) ** 2
     alpha = R**2 / math.sqrt(n) * (math.sqrt(max(1.0 - p / R**2 / R**2, 0.0)) + math.sqrt(math.log(8.0 / error)))

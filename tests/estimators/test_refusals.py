@@ -539,6 +539,7 @@ def test_a_path_of_sets_tells_where_it_is(X):
         (lambda X: concentration_radii(1e308, 100, 0.9), r"support_radius: 1e\+308 was found, whose square float64"),
         (lambda X: delage_ye_sizes(1e-160, 100, 2, 0.9), r"support_radius: 1e-160 was found, whose square float64"),
         (lambda X: delage_ye_sizes(1e140, 100, 2, 0.9), r"count: with 100 points"),
+        (lambda X: delage_ye_sizes(1.7, 100, 3, 0.9), r"support_radius: 1.7 was found, and no law in 3 dimensions"),
         (lambda X: slack_sum([1.0], None), r"theta: None was found; give a real number"),
         (lambda X: margin_bound(100, 1.0, 1e308, 1e-308), r"gamma / \(norm radius\): inf was found"),
         (lambda X: margin_bound(100, 1.0, 1e-320, 1e300), r"gamma / \(norm radius\): 0 was found"),

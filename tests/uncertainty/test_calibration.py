@@ -519,6 +519,169 @@ def test_cross_validation_takes_the_radius_with_the_best_score():
     assert flat.radius == 0.1
 
 
+class Named(sets.CovarianceSet):
+    """A Frobenius ball of a size that is no radius; the constructor that it inherits leaves one, which nothing reads."""
+
+    def __init__(self, bound=0.5):
+        self.bound = bound
+        super().__init__()
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.bound]
+
+
+class Grows(Named):
+    grows_by = "bound"
+
+
+class Fixed(sets.CovarianceSet):
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= 0.5]
+
+
+class Means(sets.MeanSet):
+    def __init__(self, bound=0.5):
+        super().__init__()
+        self.bound = bound
+
+    def membership(self, m, S):
+        return [cp.matrix_frac(m - self.center, S) <= self.bound**2]
+
+
+class Pairs(sets.MomentSet):
+    def __init__(self, bound=0.5):
+        super().__init__()
+        self.bound = bound
+
+    def membership(self, m, S):
+        return [cp.norm(m - self.center_mean) <= self.bound, cp.norm(S - self.center_covariance, "fro") <= self.bound]
+
+
+class Points(sets.PointSet):
+    def __init__(self, bound=0.5):
+        super().__init__()
+        self.bound = bound
+
+    def membership(self, u):
+        return [cp.norm(u - self.center) <= self.bound]
+
+
+class Both(Named):
+    """The radius that it inherits is one, and read."""
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.bound * self.radius]
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit"), [(Named, 0.5), (Fixed, 0.5), (Both, 0.5), (Grows, 1.0), (Means, 0.5), (Pairs, 0.5), (Points, 0.5)]
+)
+@pytest.mark.parametrize("distance", [0.1, 0.3, 0.6])
+def test_a_set_of_a_size_of_another_name_is_measured_by_multiples_of_itself(kind, unit, distance):
+    """Balls by hand: a member at a distance lies in the multiple distance / bound, or at the bound that the class names."""
+    nominal, step = laws.moments(3), np.array([1.0, 2.0, -2.0]) / 3.0
+    centred = kind().centred(np.zeros(3) if kind is Points else nominal)
+    member = {
+        "covariance": nominal.covariance + distance * np.outer(step, step),
+        "mean": nominal.mean + distance * np.linalg.cholesky(nominal.covariance) @ step,
+        "moments": (nominal.mean + distance * step, nominal.covariance + 0.5 * distance * np.outer(step, step)),
+        "points": distance * step,
+    }[centred.family]
+    assert sets.gauge(centred, member) == pytest.approx(distance / unit, rel=1e-6)
+    if kind is Named:
+        image = kind().preimage(np.eye(3)).centred(nominal)
+        assert sets.gauge(image, member) == pytest.approx(distance / unit, rel=1e-6)
+    if kind is not Points:
+        held = sets.coverage(kind(), Moments(*_pair(nominal, member)), _sample_with(nominal))
+        assert held is (distance <= 0.5)
+
+
+def _pair(nominal, member):
+    if isinstance(member, tuple):
+        return member
+    return (nominal.mean, member) if member.ndim == 2 else (member, nominal.covariance)
+
+
+def _sample_with(nominal):
+    """Points whose sample moments are the nominal ones."""
+    X = np.random.default_rng(2).normal(size=(12, 3))
+    X -= X.mean(axis=0)
+    root = np.linalg.cholesky(nominal.covariance) @ np.linalg.inv(np.linalg.cholesky(X.T @ X / 12))
+    return X @ root.T + nominal.mean
+
+
+def test_a_set_of_a_size_of_another_name_is_calibrated_by_it_or_as_a_multiple():
+    X = np.random.default_rng(3).normal([4, 3, 5], [1, 0.5, 0.8], size=(60, 3))
+    ball = sets.calibrate(sets.FrobeniusBall(), X, 0.9, resamples=20).radius
+    assert sets.calibrate(Grows(5.0), X, 0.9, resamples=20).bound == pytest.approx(ball, rel=1e-6)
+    for recipe in (Named(), Fixed()):
+        found = sets.calibrate(recipe, X, 0.9, resamples=20)
+        assert found.part is recipe and found.multiple * 0.5 == pytest.approx(ball, rel=1e-6)
+    assert sets.calibrate(Both(), X, 0.9, resamples=20).radius * 0.5 == pytest.approx(ball, rel=1e-6)
+
+
+def test_cross_validation_tries_the_number_that_a_class_names():
+    X = normal(np.random.default_rng(4), 60)
+    found = sets.cross_validated(Grows(), X, [0.1, 0.3, 1.0], lambda recipe, *_: -abs(recipe.bound - 0.3))
+    assert found.bound == 0.3
+    for recipe in (Named(), Fixed(), 2.0 * Named(), sets.ExactMean() * Fixed()):
+        with pytest.raises(InputError, match=r"members do not depend on its radius; let the class of .* as grows_by"):
+            sets.cross_validated(recipe, X, [0.1, 0.3], lambda *_: 0.0)
+
+
+@pytest.mark.parametrize("value", [np.array([1.0, 2.0]), "a", 1j, [1.0], np.complex128(2.0), {}])
+def test_a_score_that_is_no_number_is_named(value):
+    X = normal(np.random.default_rng(4), 60)
+    with pytest.raises(
+        InputError, match=r"score: .* was returned for FrobeniusBall\(radius=0.1\); let it return one real"
+    ):
+        sets.cross_validated(sets.FrobeniusBall(1.0), X, [0.2, 0.1], lambda *_: value)
+
+
+def test_scores_that_are_numbers_of_any_kind_count():
+    X = normal(np.random.default_rng(4), 60)
+    for kind in (float, np.float32, np.array, lambda value: np.array([value]), lambda value: value > -0.05):
+        found = sets.cross_validated(
+            sets.FrobeniusBall(), X, [0.1, 0.3], lambda r, *_, kind=kind: kind(-abs(r.radius - 0.3))
+        )
+        assert found.radius == 0.3
+    for value in (math.nan, None):
+        found = sets.cross_validated(
+            sets.FrobeniusBall(), X, [0.1, 0.3], lambda r, *_, value=value: 1.0 if r.radius == 0.3 else value
+        )
+        assert found.radius == 0.3
+
+
+@pytest.mark.parametrize(("confidence", "needed"), [(0.9999, 9999), (0.999, 999), (0.99, 99), (0.98, 49), (0.975, 39)])
+def test_a_confidence_that_resamples_do_not_reach_is_refused(confidence, needed):
+    """The largest of n exchangeable sizes is at least another one with probability n / (n + 1)."""
+    X = normal(np.random.default_rng(4), 60)
+    with pytest.raises(
+        InputError, match=rf"resamples: {needed - 1} was found, .* give {needed} or more, or a smaller confidence"
+    ):
+        sets.calibrate(sets.FrobeniusBall(), X, confidence, resamples=needed - 1)
+    if needed < 100:
+        assert sets.calibrate(sets.FrobeniusBall(), X, confidence, resamples=needed).radius > 0
+
+
+def test_no_law_is_shorter_in_its_own_metric_than_the_root_of_its_dimension():
+    """The mean of the squared lengths is the trace of the identity; points at the corners of a cube all have that length."""
+    corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
+    assert np.linalg.norm(corners, axis=1) == pytest.approx(np.full(8, math.sqrt(3.0)))
+    assert np.cov(corners.T, bias=True) == pytest.approx(np.eye(3))
+    assert sets.delage_ye_sizes(math.sqrt(3.0), 100_000, 3, 0.9)[0] > 0
+    for call in (
+        lambda: sets.delage_ye_sizes(1.0, 100_000, 3, 0.9),
+        lambda: sets.calibrate(
+            sets.DelageYe(), normal(np.random.default_rng(4), 60), 0.9, law="concentration", support_radius=1.0
+        ),
+    ):
+        with pytest.raises(
+            InputError, match=r"support_radius: 1 was found, and no law in [23] dimensions .* below sqrt"
+        ):
+            call()
+
+
 class Backwards(ThreadPoolExecutor):
     """Runs the last task first, so that an answer that depends on the order of tasks differs."""
 
