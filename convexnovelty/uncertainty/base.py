@@ -164,9 +164,6 @@ class UncertaintySet(_Made):
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = nonnegative(radius, "radius")
 
-    # What is shown of a class without a constructor of its own is that one's parameters.
-    __new__.__signature__ = inspect.signature(__init__)  # type: ignore[attr-defined]
-
     def __setattr__(self, name: str, value: Any) -> None:
         # What was made of the set belongs to the attributes as they were. An array that its owner, or who asks the set for
         # it, changes later would change the set behind its back.
