@@ -175,7 +175,7 @@ class SingleClassMPM(WeightedNoveltyEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         self.score_, self.guarantee_ = learned.score, learned.guarantee
         self.certificate_, self.objective_ = learned.certificate, learned.objective
-        # As in memory, a tie at the boundary is an inlier; the level stands for the range of scores, which nobody has seen.
+        # As in memory, a tie at the boundary is an inlier; the level stands for the spread of scores, which nobody has seen.
         self.offset_ = learned.level - TIE_TOLERANCE * abs(learned.level)
         return self
 
