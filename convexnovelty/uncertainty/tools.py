@@ -10,6 +10,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.covariances import own_axes
 from convexnovelty.errors import InputError
+from convexnovelty.uncertainty.symmetry import symmetrised
 from convexnovelty.validation import Array, number, vector
 
 __all__ = [
@@ -50,8 +51,9 @@ def as_expression(a: Any, name: str = "a", size: int | None = None) -> Any:
 
 
 def listed(constraints: Any) -> list[Any]:
-    """What a membership returned, one constraint or several, as a list."""
-    return list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
+    """What a membership returned, one constraint or several, as a list, of matrices that are symmetric to the last digit."""
+    stated = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
+    return list(map(symmetrised, stated))
 
 
 def congruent(T: Any, S: Any) -> Any:

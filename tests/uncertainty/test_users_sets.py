@@ -16,6 +16,7 @@ from convexnovelty import uncertainty as sets
 from convexnovelty.declare import call
 from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
+from convexnovelty.uncertainty.symmetry import symmetrised
 
 
 class Mine(sets.CovarianceSet):
@@ -346,6 +347,54 @@ def test_maps_of_sets_show_matrices_that_are_symmetric_to_the_last_digit():
         inside = Moments(back @ nominal.mean, back @ nominal.covariance @ back.T)
         moved = sets.evaluate_deviation(WithVolume(0.2).image(T).centred(nominal), a)
         assert moved == pytest.approx(sets.evaluate_deviation(WithVolume(0.2).centred(inside), T.T @ a), rel=1e-6)
+
+
+def white(S, center):
+    """A covariance in coordinates in which the centre is the identity; CVXPY does not see that it is symmetric."""
+    back = np.linalg.inv(np.linalg.cholesky(center))
+    return back @ S @ back.T
+
+
+SPECTRAL = {
+    "largest eigenvalue": lambda A, n: [cp.lambda_max(A) <= 1.4],
+    "least eigenvalue": lambda A, n: [cp.lambda_min(A) >= 0.7, cp.trace(A) <= 1.2 * n],
+    "sum of the largest": lambda A, n: [cp.lambda_sum_largest(A, 2) <= 2.5],
+    "inverse": lambda A, n: [cp.matrix_frac(np.ones(n), A) <= 1.5 * n, cp.trace(A) <= 1.2 * n],
+    "determinant": lambda A, n: [cp.log_det(A) >= -0.3, cp.trace(A) <= 1.2 * n],
+    "matrix inequality": lambda A, n: [A << 1.4 * np.eye(n), A >> 0.6 * np.eye(n)],
+}
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("stated", SPECTRAL.values(), ids=SPECTRAL)
+def test_functions_of_a_matrix_that_is_symmetric_up_to_rounding(stated, unit):
+    """Against CVXPY in coordinates in which the centre is the identity, where the matrix is the variable."""
+
+    class Whitened(sets.CovarianceSet):
+        def membership(self, S):
+            return stated(white(S, self.center), S.shape[0])
+
+    plain = laws.moments(4)
+    a = laws.directions(plain)[1]
+    seen, W = np.linalg.cholesky(plain.covariance).T @ a, cp.Variable((4, 4), PSD=True)
+    problem = cp.Problem(cp.Maximize(cp.trace(np.outer(seen, seen) @ W)), stated(W, 4))
+    problem.solve(solver="CLARABEL")
+    uncertainty = Whitened().centred(Moments(unit * plain.mean, unit**2 * plain.covariance))
+    truth = unit * np.sqrt(problem.value)
+    assert sets.evaluate_deviation(uncertainty, a) == pytest.approx(truth, rel=1e-6)
+    assert sets.adversary(uncertainty, a).value == pytest.approx(truth, rel=1e-6)
+
+
+def test_a_matrix_that_is_not_symmetric_stays_as_it_is():
+    """The equations by which a function asks for symmetry bind the members then."""
+    v = cp.Variable(2)
+    skew = cp.bmat([[v[0], v[1]], [0.0, v[0]]])
+    constraint = cp.lambda_max(skew) <= 1
+    assert symmetrised(constraint) is constraint
+    v.value = [3.0, 4.0]
+    known = cp.lambda_max(np.array([[1.0, 0.1], [0.1 + 1e-17, 1.0]]) * v[0] + v[1] * np.eye(2)) <= 1
+    assert symmetrised(known).args[0].value == pytest.approx(known.args[0].value)
+    assert v.value.tolist() == [3.0, 4.0]
 
 
 def test_a_number_in_the_matrix_is_not_a_parameter():
