@@ -10,6 +10,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.covariances import own_axes
 from convexnovelty.errors import InputError
+from convexnovelty.uncertainty.cancelled import without_cancelled
 from convexnovelty.uncertainty.symmetry import symmetrised
 from convexnovelty.validation import Array, number, vector
 
@@ -51,9 +52,9 @@ def as_expression(a: Any, name: str = "a", size: int | None = None) -> Any:
 
 
 def listed(constraints: Any) -> list[Any]:
-    """What a membership returned, one constraint or several, as a list, of matrices that are symmetric to the last digit."""
+    """What a membership returned, one constraint or several, as a list, without what is nothing but rounding."""
     stated = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
-    return list(map(symmetrised, stated))
+    return [without_cancelled(symmetrised(constraint)) for constraint in stated]
 
 
 def congruent(T: Any, S: Any) -> Any:

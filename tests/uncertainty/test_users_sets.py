@@ -385,6 +385,51 @@ def test_functions_of_a_matrix_that_is_symmetric_up_to_rounding(stated, unit):
     assert sets.adversary(uncertainty, a).value == pytest.approx(truth, rel=1e-6)
 
 
+class SmallScores(sets.PointSet):
+    """Small scores at a centred design, which sum to zero of themselves; ``said`` says so again."""
+
+    def __init__(self, design, said, radius=1.0):
+        super().__init__(radius)
+        self.design, self.said = design, said
+
+    def membership(self, u):
+        scores = self.design @ (u - self.center)
+        return [cp.norm(scores) <= self.radius, *self.said(scores)]
+
+
+@pytest.mark.parametrize("unit", [1e-5, 1.0, 1e5])
+@pytest.mark.parametrize(
+    "said",
+    [
+        lambda scores: [cp.sum(scores) == 0],
+        lambda scores: [cp.sum(scores) <= 0],
+        lambda scores: [
+            scores - cp.sum(scores) / 30 == scores,
+            cp.hstack([cp.sum(scores), scores[0]]) <= np.array([0, 9.0]),
+        ],
+    ],
+    ids=["equation", "inequality", "rows"],
+)
+def test_rows_that_are_nothing_but_rounding_bind_nobody(said, unit):
+    rng = np.random.default_rng(0)
+    design = rng.standard_normal((30, 5))
+    design -= design.mean(axis=0)
+    a = rng.standard_normal(5)
+    recipe = SmallScores(design / unit, said)
+    around = recipe.centred(unit * np.arange(5.0))
+    truth = unit * (a @ np.arange(5.0) + np.sqrt(a @ np.linalg.solve(design.T @ design, a)))
+    assert sets.evaluate_support(around, a) == pytest.approx(truth, rel=1e-6)
+    assert sets.adversary(around, a).value == pytest.approx(truth, rel=1e-6)
+    # An equation that binds, however small what it binds is beside its other terms, is one.
+    line = SmallScores(design / unit, lambda scores: [1e-9 * scores[0] + 1e-3 * cp.sum(scores) == 0]).centred(
+        np.zeros(5)
+    )
+    across = np.linalg.svd(design[:1])[2][1:].T
+    shown = design @ across
+    small = unit * np.sqrt(a @ across @ np.linalg.solve(shown.T @ shown, across.T @ a))
+    assert sets.evaluate_support(line, a) == pytest.approx(small, rel=1e-5)
+
+
 def test_a_matrix_that_is_not_symmetric_stays_as_it_is():
     """The equations by which a function asks for symmetry bind the members then."""
     v = cp.Variable(2)
