@@ -20,6 +20,7 @@ import numpy as np
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
+from convexnovelty.as_meant import as_meant
 from convexnovelty.attempts import DOUBTFUL, KNOWN, Attempts, Rung, cone_class
 from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import (
@@ -400,7 +401,8 @@ class Formulation:
 
     def _constrained(self, added: list[Any]) -> Formulation:
         return self._derived(
-            cp.Problem(self.problem.objective, [*self.problem.constraints, *added]), "with further constraints"
+            cp.Problem(self.problem.objective, [*self.problem.constraints, *map(as_meant, added)]),
+            "with further constraints",
         )
 
     def _with_term(self, added: list[Any]) -> Formulation:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
+from convexnovelty.as_meant import as_meant
 from convexnovelty.covariances import own_axes
 from convexnovelty.errors import InputError
-from convexnovelty.uncertainty.cancelled import without_cancelled
-from convexnovelty.uncertainty.symmetry import symmetrised
 from convexnovelty.validation import Array, number, vector
 
 __all__ = [
@@ -54,7 +53,7 @@ def as_expression(a: Any, name: str = "a", size: int | None = None) -> Any:
 def listed(constraints: Any) -> list[Any]:
     """What a membership returned, one constraint or several, as a list, without what is nothing but rounding."""
     stated = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
-    return [without_cancelled(symmetrised(constraint)) for constraint in stated]
+    return list(map(as_meant, stated))
 
 
 def congruent(T: Any, S: Any) -> Any:

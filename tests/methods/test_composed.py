@@ -249,3 +249,23 @@ def test_a_sentence_names_the_radius_of_the_solve():
         cn.mahalanobis_svm(LINEAR, 0.3, FrobeniusBall(0.1)),
     ):
         assert "radius=0.2" in problem.set(radius=0.2).solve().guarantee
+
+
+def test_a_constraint_that_holds_of_every_direction_but_for_rounding_changes_nothing():
+    points = np.random.default_rng(4).normal([3, 2, 4], [1, 2, 0.5], size=(40, 3))
+    centred, moments = points - points.mean(axis=0), cn.Moments.estimate(points)
+    for problem, name in (
+        (cn.single_class_mpm(moments, 0.6), "a"),
+        (cn.mahalanobis_svm(cn.LinearFeatures(points), 0.2), "w"),
+        (cn.one_class_svm(cn.LinearFeatures(points), 0.2, form="primal"), "w"),
+    ):
+        free = problem.solve().objective
+        for said in (
+            lambda v, name=name: [cp.sum(centred @ v[name]) == 0],
+            lambda v, name=name: cp.sum(centred @ v[name]) <= 0,
+        ):
+            assert problem.subject_to(said).solve().objective == pytest.approx(free, rel=1e-7)
+        # One that binds in the same terms.
+        bound = problem.subject_to(lambda v, name=name: [cp.sum(centred[:20] @ v[name]) == 0]).solve()
+        assert bound.objective > free + 1e-4 * abs(free)
+        assert abs((centred[:20] @ bound.values[name]).sum()) < 1e-6 * np.abs(centred[:20] @ bound.values[name]).sum()

@@ -13,10 +13,10 @@ import set_laws as laws
 import convexnovelty as cn
 from convexnovelty import derivation
 from convexnovelty import uncertainty as sets
+from convexnovelty.as_meant import as_meant
 from convexnovelty.declare import call
 from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty.symmetry import symmetrised
 
 
 class Mine(sets.CovarianceSet):
@@ -435,10 +435,10 @@ def test_a_matrix_that_is_not_symmetric_stays_as_it_is():
     v = cp.Variable(2)
     skew = cp.bmat([[v[0], v[1]], [0.0, v[0]]])
     constraint = cp.lambda_max(skew) <= 1
-    assert symmetrised(constraint) is constraint
+    assert as_meant(constraint) is constraint
     v.value = [3.0, 4.0]
     known = cp.lambda_max(np.array([[1.0, 0.1], [0.1 + 1e-17, 1.0]]) * v[0] + v[1] * np.eye(2)) <= 1
-    assert symmetrised(known).args[0].value == pytest.approx(known.args[0].value)
+    assert as_meant(known).args[0].value == pytest.approx(known.args[0].value)
     assert v.value.tolist() == [3.0, 4.0]
 
 

@@ -1,0 +1,124 @@
+"""Constraints that a user writes, without what is nothing but rounding of the numbers in them.
+
+``cp.sum(X @ u) == 0`` holds of every u where the columns of X are centred. What rounding leaves of its coefficients is an
+equation to a solver that looks at it in scale, and would cut what is allowed to a subspace. So do the equations with which
+functions of symmetric matrices are compiled where CVXPY does not know that their argument, as ``L @ S @ L.T``, is symmetric.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from convexnovelty._lazy import cp
+
+__all__ = ["as_meant"]
+
+ROUNDED = 1e-12  # share of the terms of a sum, or of the entries of a matrix, up to which something is rounding of them
+
+
+def as_meant(constraint: Any) -> Any:
+    """The constraint with zeros in place of rows, and symmetric matrices in place of ones, that are so but for rounding.
+
+    It comes back itself where there are none, and where parameters, whose values may change, are in it.
+    """
+    if not isinstance(constraint, cp.Constraint) or not constraint.variables() or constraint.parameters():
+        return constraint
+    return _without_cancelled(_symmetrised(constraint))
+
+
+def _without_cancelled(constraint: Any) -> Any:
+    if not isinstance(constraint, (cp.constraints.Equality, cp.constraints.Inequality)):
+        return constraint
+    row = constraint.expr
+    if not row.is_affine() or not row.variables():
+        return constraint
+    kept = ~_cancels(row)
+    if kept.all():
+        return constraint
+    left = cp.multiply(kept.astype(float), row)
+    return left == 0 if isinstance(constraint, cp.constraints.Equality) else left <= 0
+
+
+def _cancels(row: Any) -> Any:
+    """Which entries of an affine expression have coefficients, and a constant, that are rounding of the terms they are made of."""
+    terms, variables = _sizes(row), row.variables()
+    before = [variable.value for variable in variables]
+    rng = np.random.default_rng(29)
+
+    def at(expression: Any, entries: Any) -> Any:
+        for variable in variables:
+            variable.save_value(entries(variable))
+        return np.asarray(expression.value)
+
+    try:
+        constant, largest = at(row, _zeros), at(terms, _zeros)
+        moved = at(row, lambda variable: variable.project(rng.standard_normal(variable.shape)))
+        summed = at(terms, lambda variable: np.ones(variable.shape))
+    finally:
+        for variable, value in zip(variables, before, strict=True):
+            variable.save_value(value)
+    cancelled = np.abs(moved - constant) <= ROUNDED * (summed - largest)
+    return cancelled & (summed > largest) & (np.abs(constant) <= ROUNDED * largest)
+
+
+def _zeros(variable: Any) -> Any:
+    return np.zeros(variable.shape)
+
+
+def _sizes(node: Any) -> Any:
+    """The same sum with all of its terms positive: constants by their size, and nothing subtracted."""
+    if isinstance(node, cp.Constant):
+        return cp.Constant(abs(node.value))
+    if not node.args:
+        return node
+    made = list(map(_sizes, node.args))
+    if isinstance(node, cp.atoms.affine.unary_operators.NegExpression):
+        return made[0]
+    return node.copy(made)
+
+
+def _symmetrised(constraint: Any) -> Any:
+    rebuilt = [_rebuilt(side) for side in constraint.args]
+    made = list(map(_symmetric, rebuilt)) if isinstance(constraint, cp.constraints.PSD) else rebuilt
+    same = all(one is other for one, other in zip(made, constraint.args, strict=True))
+    return constraint if same else constraint.copy(made)
+
+
+def _rebuilt(node: Any) -> Any:
+    if not node.args or node.is_constant():
+        return node
+    made = [_rebuilt(part) for part in node.args]
+    if not isinstance(node, cp.atoms.affine.affine_atom.AffAtom):
+        made = list(map(_symmetric, made))
+    same = all(one is other for one, other in zip(made, node.args, strict=True))
+    return node if same else node.copy(made)
+
+
+def _symmetric(part: Any) -> Any:
+    square = part.ndim == 2 and part.shape[0] == part.shape[1] > 1
+    if (
+        not square
+        or part.is_constant()
+        or part.is_symmetric()
+        or not part.is_affine()
+        or not _differs_by_rounding(part)
+    ):
+        return part
+    return cp.atoms.affine.wraps.symmetric_wrap((part + part.T) / 2)
+
+
+def _differs_by_rounding(part: Any) -> bool:
+    """Whether an affine matrix and its transpose are the same wherever its variables are, by their values at random ones."""
+    variables = part.variables()
+    before = [variable.value for variable in variables]
+    rng = np.random.default_rng(23)
+    try:
+        for variable in variables:
+            variable.save_value(variable.project(rng.standard_normal(variable.shape)))
+        found = np.asarray(part.value)
+    finally:
+        for variable, value in zip(variables, before, strict=True):
+            variable.save_value(value)
+    return bool(np.abs(found - found.T).max() <= ROUNDED * np.abs(found).max())
