@@ -254,16 +254,17 @@ class ConicProgram:
 
     # -- scaling -----------------------------------------------------------------------------------------------------
 
-    def equilibrated(self, sweeps: int = 16) -> tuple[ConicProgram, Equilibration]:
+    def equilibrated(self, sweeps: int = 16, rounding: float = ROUNDING) -> tuple[ConicProgram, Equilibration]:
         r"""The same program with rows and columns of comparable size.
 
         Rows of the zero and nonnegative cones are scaled one by one, semidefinite cones by congruence with a diagonal
         matrix, every other cone by one number, since that is what keeps it the same cone; the right-hand side and the
-        objective are brought to size one.
+        objective are brought to size one. An entry that is a smaller share than ``rounding`` of its row, beside the
+        largest such share in its column, has no say.
         """
         # The right-hand side is scaled as one more column: it shows the size of rows whose entries do not.
         whole = sp.coo_array(sp.hstack([self.A, sp.csc_array(self.b[:, None])]))
-        rows, columns = _geometric_scales(whole, self.cones, sweeps)
+        rows, columns = _geometric_scales(whole, self.cones, sweeps, rounding)
         (i, j), magnitudes = whole.coords, np.abs(whole.data)
         for _ in range(sweeps // 2):
             size = _tied_maxima(_maxima(magnitudes * rows[i] * columns[j], i, rows.size), self.cones)
@@ -436,7 +437,7 @@ def _or_one(sizes: Array, floor: float) -> Array:
     return np.where(sizes > floor, sizes, 1.0)
 
 
-def _geometric_scales(entries: sp.coo_array, cones: Cones, sweeps: int) -> tuple[Array, Array]:
+def _geometric_scales(entries: sp.coo_array, cones: Cones, sweeps: int, rounding: float) -> tuple[Array, Array]:
     """Row and column scales that bring the logarithms of the entries as near to zero as least squares can.
 
     Scaling by the largest entries alone stops as soon as each row and column has an entry of size one, also when
@@ -446,7 +447,7 @@ def _geometric_scales(entries: sp.coo_array, cones: Cones, sweeps: int) -> tuple
     # different units, so that they are compared by what an entry is of its own row.
     i, j = entries.coords
     share = np.abs(entries.data) / _or_one(_maxima(np.abs(entries.data), i, entries.shape[0]), 0.0)[i]
-    used = (share > ROUNDING * _maxima(share, j, entries.shape[1])[j]) & ~_beside_diagonals(entries, cones)
+    used = (share > rounding * _maxima(share, j, entries.shape[1])[j]) & ~_beside_diagonals(entries, cones)
     i, j = i[used], j[used]
     size = np.log(np.abs(entries.data[used]))
     rows, columns = np.zeros(entries.shape[0]), np.zeros(entries.shape[1])

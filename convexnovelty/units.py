@@ -19,9 +19,11 @@ from convexnovelty.cones import triangle
 from convexnovelty.conic import ConicProgram
 from convexnovelty.validation import Array
 
-__all__ = ["evened", "in_units", "squares", "with_even_rows", "with_even_squares"]
+__all__ = ["evened", "in_own_units", "in_units", "in_units_of", "squares", "with_even_rows", "with_even_squares"]
 
 STEP = 1e4  # by whose powers the factors of a sum of squares are brought together
+NOTHING = 1e-14  # share of a row below which another entry may be nothing at all
+BESIDE = 1e-6  # share of the largest variable at a point below which another has no size of its own
 ROUNDING = 1e-9  # share of the largest entry of a row below which another may be what is left of a difference
 
 
@@ -40,6 +42,52 @@ def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> 
     bounds = _sizes_by_bounds(posed, columns)
     posed = replace(posed, A=sp.csr_array(posed.A @ sp.diags_array(bounds)))
     return with_even_rows(with_even_squares(posed, np.ones(exact.size))), exact * bounds
+
+
+def in_own_units(program: ConicProgram) -> Iterator[tuple[ConicProgram, float]]:
+    """The program of the least value of one variable, in scale in two ways, and what its value is multiplied by.
+
+    Nothing is known of any variable's size. That of the one is what makes its entries comparable with the others of their
+    cones; the right-hand side and what is next to it tell those of the others. An entry of 1e-16 beside a one may be what
+    rounding has left, or a variance in small units: whoever asks sees by the solution.
+    """
+    own = program.c != 0
+    sizes = [_row_sizes(program, kept) for kept in (own, ~own)]
+    beside = (sizes[0] > 0) & (sizes[1] > 0)
+    shares = sizes[1][beside] / sizes[0][beside]
+    unit = float(_powers(np.median(shares, keepdims=True))[0]) if shares.size else 1.0
+    A = sp.csr_array(program.A, copy=True)
+    A.data *= np.where(own, unit, 1.0)[A.indices]
+    posed = with_even_rows(replace(program, A=A))
+    reach = float(np.abs(posed.b).max(initial=0.0)) or 1.0
+    posed = replace(posed, b=posed.b / reach)
+    for rounding in (0.0, NOTHING):
+        scaled, found = posed.equilibrated(rounding=rounding)
+        even = _with_even_powers(_with_even_exponentials(with_even_squares(scaled, np.ones(own.size))))
+        yield even, unit * reach * found.objective
+
+
+def in_units_of(program: ConicProgram, x: Array) -> tuple[ConicProgram, float]:
+    """A linear program whose variables, right-hand side and objective are of size one at a point, and what its value is
+    multiplied by."""
+    sizes = np.abs(x)
+    sizes = _powers(np.maximum(sizes, BESIDE * float(sizes.max(initial=0.0))))
+    scaled = replace(program, A=sp.csr_array(program.A @ sp.diags_array(sizes)))
+    scaled = with_even_rows(with_even_squares(scaled, np.ones(sizes.size)))
+    height, reach = float(np.abs(program.c * sizes).max()), float(np.abs(scaled.b).max(initial=0.0)) or 1.0
+    return replace(scaled, c=program.c * sizes / height, b=scaled.b / reach), height * reach
+
+
+def _row_sizes(program: ConicProgram, columns: NDArray[np.bool_]) -> Array:
+    """The largest entry that some columns have in each row, or in the rows that a cone ties to each other."""
+    entries = sp.coo_array(program.A)
+    i, j = entries.coords
+    sizes = np.zeros(program.b.size)
+    np.maximum.at(sizes, i[columns[j]], np.abs(entries.data[columns[j]]))
+    for block in program.blocks:
+        if block.kind not in ("zero", "nonnegative"):
+            sizes[block.rows] = sizes[block.rows].max()
+    return sizes
 
 
 def _spread(program: ConicProgram, sizes: Array) -> Array:

@@ -11,7 +11,8 @@ The arrays of a set are homogeneous in their right-hand side, so that this is on
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,11 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.cones import svec
 from convexnovelty.conic import ConicProgram
-from convexnovelty.direct import attempts, minimum
-from convexnovelty.errors import SolverError
+from convexnovelty.covariances import own_axes
+from convexnovelty.errors import EmptySetError, SolverError
+from convexnovelty.least_value import least_value
 from convexnovelty.membership import Membership
 from convexnovelty.moments import Moments
-from convexnovelty.places import proves_empty
 from convexnovelty.uncertainty.arguments import blocks_of, is_covariance, known_set
 from convexnovelty.uncertainty.base import MeanSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite
@@ -32,7 +33,6 @@ from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.product import Product
 from convexnovelty.uncertainty.sizes import is_read
 from convexnovelty.uncertainty.tools import listed
-from convexnovelty.units import with_even_rows
 from convexnovelty.validation import Array
 
 __all__ = ["gauge", "resizable", "size_name"]
@@ -42,6 +42,9 @@ ENROLS_NOTHING = "the sizes of sets"
 BESIDE = 1e-8  # share of a step by which it may leave the plane that holds all steps of members
 LAST_DIGITS = 1e-12  # share of a centre that rounding, there and in a member, leaves of their difference
 ROUNDED = 16.0 * float(np.finfo(np.float64).eps)  # share of a number that is rounding of it
+DOUBTFUL, ROUGH = 1e-4, 0.1  # where there is a warning, and where the size is none
+NEAR, DIGITS = 1e-6, 1e-10  # shares of a size up to which it is searched for, by distances and by values of constraints
+LEAST = (1e-18, 1e-80)  # shares of the size where these searches begin below which nothing is left of a size
 STILL = 1e-9  # step, in widths of the set, below which such a difference is none
 
 
@@ -72,14 +75,15 @@ def gauge(uncertainty: Any, member: Any, *, largest: float = 1e6) -> float:
     ----------
     uncertainty : a centred set; for a set of means a pair may be given, whose covariance it sees.
     member : a point, a mean, a covariance, or a pair of mean and covariance.
-    largest : where a search by halving ends, in units of the set's present size; infinity is returned beyond. Formulas and
-        convex programs need none.
+    largest : where a search by halving ends, in units of the set's present size, or of the member's step from the centre
+        where that is larger; infinity is returned beyond. Formulas and convex programs need none.
 
     Returns
     -------
     The size; infinity if the set holds the member at no size. No set of covariances holds an indefinite matrix.
 
-    Raises InputError for what is no member of the set's family: another shape, a matrix that is not symmetric, NaN.
+    Raises InputError for what is no member of the set's family: another shape, a matrix that is not symmetric, NaN. A size
+    that a program knows to a share of more than 1e-4 of itself comes with a warning.
     """
     known_set(uncertainty)
     blocks = blocks_of(uncertainty, member)
@@ -149,7 +153,7 @@ def _minkowski(part: Any, blocks: list[Array]) -> float:
     whole, constraints = held.multiple(multiple)
     moved = whole[: center.size] - multiple * center
     tied = turn @ cp.multiply(1.0 / widths, moved) == turn @ step
-    found = _least(multiple, [tied, *constraints])
+    found = _least(multiple, [tied, *constraints], repr(part))
     if found is None:
         raise SolverError(f"{part!r}: the multiple that holds a member could not be found", "inaccurate")
     return found
@@ -163,21 +167,19 @@ def _held(part: Any, blocks: list[Array]) -> Membership:
     return membership_of(Product(part, beside)._copy(_moments=part._moments))
 
 
-def _least(size: Any, constraints: list[Any]) -> float | None:
+def _least(size: Any, constraints: list[Any], name: str) -> float | None:
     """The least size that the constraints admit, infinity where they admit none; None if no solver can say."""
-    program = ConicProgram.from_problem(cp.Problem(cp.Minimize(size), constraints))
-    # In units of the displacement: a solver's tolerances are absolute, and it may be 1e-18 or 1e18.
-    # Equations say the same in rows of any size, and those of a covariance in small units would be below all tolerances.
-    program = with_even_rows(program)
-    unit = float(np.abs(program.b).max(initial=0.0)) or 1.0
-    scaled = replace(program, b=program.b / unit)
-    found = minimum(scaled)
-    if found is not None:
-        return max(found * unit, 0.0)
-    for posed in (scaled, scaled.equilibrated()[0]):
-        if any("PrimalInfeasible" in found.status and proves_empty(posed, found) for found in attempts(posed, (1e-8,))):
-            return math.inf
-    return None
+    found = least_value(ConicProgram.from_problem(cp.Problem(cp.Minimize(size), constraints)))
+    if found is None or found.share > ROUGH:
+        return None
+    if found.share > DOUBTFUL:
+        warnings.warn(
+            f"{name}: the size at which it holds the member is known to a share of {found.share:.0e} of itself only, since its "
+            "membership states a small difference of large terms; state the difference itself",
+            UserWarning,
+            stacklevel=4,
+        )
+    return max(found.value, 0.0)
 
 
 def _with(uncertainty: Any, name: str, value: Any) -> Any:
@@ -204,7 +206,7 @@ def _by_program(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> 
         convex = all(constraint.is_dcp() for constraint in constraints)
     except Exception:  # what a membership makes of a size that is no number: CVXPY itself raises a bare Exception
         return None
-    return _least(size, constraints) if convex else None
+    return _least(size, constraints, repr(uncertainty)) if convex else None
 
 
 def _on_the_centre(uncertainty: Any, blocks: list[Array]) -> list[Array]:
@@ -220,6 +222,10 @@ def _holds_anyhow(constraint: Any, moved: Any, at: list[cp.Variable]) -> bool:
 
     ``moved`` is the same constraint on variables ``at`` the member.
     """
+    if isinstance(constraint, cp.constraints.PSD) and not constraint.variables():
+        matrix = np.asarray(constraint.args[0].value, dtype=float)
+        values = own_axes((matrix + matrix.T) / 2)[0]
+        return bool(values[0] >= -ROUNDED * values.size * np.abs(values).max())
     if constraint.variables() or not isinstance(constraint, (cp.constraints.Equality, cp.constraints.Inequality)):
         return False
     left, right = (np.asarray(side.value, dtype=float) for side in constraint.args)
@@ -246,21 +252,69 @@ def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float
         # What lies around another centre may hold its own one at a large size alone.
         moved = float(np.abs(flat - _middle(_held(uncertainty, blocks))).max())
     present = float(uncertainty.numbers()[name]) or moved or 1.0
-    low, high = 0.0, present
 
-    def holds(size: float) -> bool:
-        held = _held(uncertainty.replaced(**{name: size}), blocks)
+    def is_near(size: float) -> bool:
+        try:
+            held = _held(uncertainty.replaced(**{name: size}), blocks)
+        except EmptySetError:
+            return False
         # Distances are in units of the set, beside which those of the data vanish once the set is large.
-        return held.distance(flat) * float(held.widths.max()) < 1e-6 * moved
+        return held.distance(flat) * float(held.widths.max()) < NEAR * moved
 
+    farthest, by_values = largest * max(present, moved), _by_values(uncertainty, name, blocks)
+    if by_values is not None:
+        return _first_size(by_values, present, farthest, DIGITS, squared=True)
+    return _first_size(is_near, present, farthest, NEAR)
+
+
+def _first_size(
+    holds: Callable[[float], bool], start: float, largest: float, share: float, *, squared: bool = False
+) -> float:
+    """The least number, up to a share of it, from which on something holds; infinity beyond a largest one.
+
+    Steps may be squared on the way up and down, so that a number that is many powers of ten off is found in a few: where a
+    set of any size can be asked.
+    """
+    low, high, step = 0.0, start, 2.0
     while not holds(high):
-        low, high = high, 2.0 * high
-        if high > largest * present:
+        if high >= largest:
             return math.inf
-    while high - low > 1e-6 * high and high > 1e-9 * present:
-        middle = (low + high) / 2
+        low, high, step = high, min(step * high, largest), step * step if squared else step
+    step = 2.0
+    while low == 0.0:
+        below = high / step
+        if below < LEAST[squared] * start:
+            return 0.0
+        if holds(below):
+            high, step = below, step * step if squared else step
+        else:
+            low = below
+    while high - low > share * high:
+        middle = math.sqrt(low) * math.sqrt(high) if high > 2.0 * low else (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+def _by_values(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> Callable[[float], bool] | None:
+    """Whether the set of a size holds the member, by the values of its constraints; None where further variables have a say."""
+    member = _on_the_centre(uncertainty, blocks)
+    at = [cp.Variable(block.shape, value=block) for block in member]
+
+    def constraints(size: float) -> list[tuple[Any, Any]]:
+        held = uncertainty.replaced(**{name: size})
+        stated, seen = (listed(held.membership(*given)) for given in (map(cp.Constant, member), at))
+        return list(zip(stated, seen, strict=True))
+
+    def holds(size: float) -> bool:
+        return all(_holds_anyhow(*both, at) for both in constraints(size))
+
+    known = cp.constraints.Equality, cp.constraints.Inequality, cp.constraints.PSD
+    try:
+        tried = constraints(float(uncertainty.numbers()[name]))
+        told = all(isinstance(one, known) and not one.variables() and seen.is_dcp() for one, seen in tried)
+    except Exception:  # what a membership makes of constants: CVXPY itself raises a bare Exception
+        return None
+    return holds if told else None
 
 
 def _middle(held: Membership) -> Array:

@@ -1,0 +1,101 @@
+"""The least value of one variable under conic constraints, to a share of itself, whatever its size is.
+
+A solver's tolerances are absolute, and such a value may be 1e-18 or 1e18, beside coefficients of any other size. It is known by
+what residuals may change of it, and the program is posed anew until that is little.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from convexnovelty.conic import ConicProgram
+from convexnovelty.direct import attempts
+from convexnovelty.places import DONE, proves_empty
+from convexnovelty.units import in_own_units, in_units_of
+from convexnovelty.validation import Array
+
+__all__ = ["LeastValue", "least_value"]
+
+TOLERANCES = (1e-10, 1e-9, 1e-8)  # that are asked of the solver, one after the other
+TIGHT = 1e-12  # that is asked where they leave too much
+RESIDUAL = 1e-6  # largest one of a point that counts, in scale
+PRECISE = 1e-8  # share of a value that residuals may change with which the search ends
+ENOUGH = (1e-6, 1e-4)  # those with which no other tolerances are asked
+AGAIN = 2  # times that a program is posed in units of the best point so far
+NOTHING = 1e-9  # a value that is none, in units in which the right-hand side is one
+
+
+@dataclass(frozen=True)
+class LeastValue:
+    """A value, and what residuals may change of it, as a share of it."""
+
+    value: float
+    share: float
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A solver's point of a program in scale, its value there and what residuals may change of it, and the value's unit."""
+
+    program: ConicProgram
+    x: Array
+    value: float
+    error: float
+    unit: float
+
+    @property
+    def told(self) -> LeastValue:
+        share = self.error / max(abs(self.value), self.error) if self.error else 0.0
+        return LeastValue(self.value * self.unit, share)
+
+
+def least_value(program: ConicProgram) -> LeastValue | None:
+    """The least value of the program's objective, one variable: infinity where nothing is feasible, None if no solver can say."""
+    best = None
+    for found in _values(program):
+        if best is None or found.share < best.share:
+            best = found
+        if best.share <= PRECISE:
+            break
+    if best is None and all(_is_empty(posed) for posed, _ in in_own_units(program)):
+        return LeastValue(math.inf, 0.0)
+    return best
+
+
+def _values(program: ConicProgram) -> Iterator[LeastValue]:
+    """Solvers' answers to a program that is posed in several ways.
+
+    A value that is small beside everything else is looked for again in the units of the point that was found with it, and
+    is none where that does not tell it from zero.
+    """
+    points: list[_Point] = []
+
+    def asked(posed: ConicProgram, unit: float, tolerances: Sequence[float], most: int | None) -> Iterator[LeastValue]:
+        for found in itertools.islice(attempts(posed, tolerances), most):
+            if found.status in DONE and posed.residuals(found.x, found.z).worst <= RESIDUAL:
+                error = posed.value_error(found.x, found.z)
+                points.append(_Point(posed, found.x, posed.objective(found.x), error, unit))
+                yield points[-1].told
+
+    for posed, unit in in_own_units(program):
+        yield from asked(posed, unit, TOLERANCES[:1], 2)
+    first = tuple(points)
+    for _ in range(AGAIN if points else 0):
+        near = min(points, key=lambda point: point.told.share)
+        posed, factor = in_units_of(near.program, near.x)
+        yield from asked(posed, near.unit * factor, TOLERANCES[:1], 2)
+    yield from (LeastValue(p.told.value, 0.0) for p in first if abs(p.value) + p.error <= NOTHING)
+    for tolerances, most, enough in (((TIGHT,), 2, ENOUGH[0]), (TOLERANCES, None, ENOUGH[1])):
+        if min((point.told.share for point in points), default=math.inf) <= enough:
+            return
+        for posed, unit in in_own_units(program):
+            yield from asked(posed, unit, tolerances, most)
+
+
+def _is_empty(program: ConicProgram) -> bool:
+    """Whether a solver proves that a program has no point."""
+    found = attempts(program, TOLERANCES[-1:])
+    return any("PrimalInfeasible" in answer.status and proves_empty(program, answer) for answer in found)
