@@ -38,6 +38,8 @@ START = 1e-3  # kappa is never zero, where a joint set may have no single worst 
 # this will do where the master can be solved no further.
 ACCURATE = SUFFICIENT = 1e-7
 
+THINNED = 3  # times that the older half of the cuts is left out
+
 # A cut that differs from an earlier one by no more than this tells the master nothing, and costs it digits.
 DISTINCT = 1e-7
 
@@ -90,7 +92,7 @@ def largest_kappa(
     rows = (np.zeros((0, axes.shape[0])) if least is None else least) @ axes
     unit = 1.0 / float(np.sqrt((np.vstack([norm, rows]) ** 2).sum(axis=1).max()))
     master = _Master(unit * axes, unit * norm, unit * rows, sides)
-    best, kappa, floor = (-math.inf, np.zeros(axes.shape[0])), 0.0, -math.inf
+    best, kappa, floor, thinned = (-math.inf, np.zeros(axes.shape[0])), 0.0, -math.inf, 0
     y = master.shortest()
     for count in range(1, rounds + 1):
         a = master.direction(y)
@@ -104,8 +106,12 @@ def largest_kappa(
             bound, y = master.solve(kappa)
             floor = max(floor, bound)
         except SolverError:
-            if floor < 1 - SUFFICIENT:
+            if floor < 1 - SUFFICIENT and (thinned := thinned + 1) > THINNED:
                 raise
+            if floor < 1 - SUFFICIENT:
+                # Cuts that nearly coincide leave the master no digits, and few of the older ones are still tight.
+                master.thin()
+                continue
             floor = 1.0
         if floor >= 1 - TOLERANCE:
             kappa, a = best
@@ -164,6 +170,14 @@ class _Master:
             if i == j and near <= DISTINCT * (np.abs(shift).max() + np.abs(gram).max()):
                 return
         self._members.append((i, shift, along))
+
+    def thin(self) -> None:
+        """Leave out the older half of the members of each side."""
+        kept = []
+        for i in range(len(self.sides)):
+            own = [member for member in self._members if member[0] == i]
+            kept += own[len(own) // 2 :]
+        self._members = kept
 
     def solve(self, kappa: float) -> tuple[float, Array]:
         """The least sum of losses over the members, and the y that has it."""

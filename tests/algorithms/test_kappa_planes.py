@@ -86,3 +86,34 @@ def test_equal_cuts_are_kept_once():
     assert len(master._members) == 1
     master.add(0, (np.ones(2), np.eye(2)))
     assert len(master._members) == 2
+
+
+def test_a_master_that_fails_is_solved_with_the_newer_half_of_its_cuts(monkeypatch):
+    """Balls of means, whose members never repeat: kappa is the largest of (gap'a - |a|) / (2 sqrt(a'Sa)), on a grid of angles."""
+    solve, calls, held, S = kappa_planes._Master.solve, [], [], np.diag([9.0, 1.0])
+    angle = np.linspace(0, np.pi, 1_000_001)
+    ways = np.stack([np.cos(angle), np.sin(angle)])
+    truth = float(np.max((4 * ways[0] + 3 * ways[1] - 1) / (2 * np.sqrt(9 * ways[0] ** 2 + ways[1] ** 2))))
+
+    def side(center, sign):
+        def attack(a, kappa):
+            return center + sign * 0.5 * a / np.linalg.norm(a), S
+
+        return Side(center, (center, S), sign, attack)
+
+    def tired(master, kappa):
+        calls.append(kappa)
+        held.append(len(master._members))
+        if len(calls) in failing:
+            raise SolverError("tired")
+        return solve(master, kappa)
+
+    monkeypatch.setattr(kappa_planes._Master, "solve", tired)
+    sides, gap = [side(np.array([4.0, 3.0]), -1.0), side(np.zeros(2), 1.0)], np.array([4.0, 3.0])
+    failing = (3,)
+    found = largest_kappa(np.eye(2), sides, equal=gap)
+    assert found.kappa == pytest.approx(truth, rel=1e-7) and held[3] < held[2]
+    calls.clear()
+    failing = range(3, 100)
+    with pytest.raises(SolverError, match="tired"):
+        largest_kappa(np.eye(2), sides, equal=gap)

@@ -54,6 +54,14 @@ CLOSE_CUTS = [
         "single_class_mpm",
         Knobs(n=13, dimension=4, conditioning=3806.121177149407, degeneracy=0.7, seed=748867, level=0.9, unit=0.01),
     ),
+    (
+        "two_class_mpm",
+        Knobs(n=3, dimension=4, conditioning=606474.6776406241, degeneracy=0.3, seed=582469, level=0.1, unit=10.0),
+    ),
+    (
+        "two_class_mpm",
+        Knobs(n=5, dimension=4, conditioning=36834.54600976578, degeneracy=0.3, seed=279599, level=10.0, unit=1e2),
+    ),
 ]
 # A confidence of zero: the plane goes through the mean, to rounding.
 NO_CONFIDENCE = [
