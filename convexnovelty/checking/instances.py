@@ -127,8 +127,8 @@ def hard_margin(knobs: Knobs) -> Mapping[str, Any]:
 
 @_family
 def exact_outliers(knobs: Knobs) -> Mapping[str, Any]:
-    """A mixed-integer program; the level is the number of outliers."""
-    return {"features": _features(knobs), "outliers": int(_level(knobs, 2))}
+    """A mixed-integer program; the level is the number of outliers, of which there are fewer than points."""
+    return {"features": _features(knobs), "outliers": int(_level(knobs, min(2, knobs.n - 1)))}
 
 
 @_family

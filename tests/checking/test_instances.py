@@ -92,3 +92,10 @@ def test_a_case_says_which_nodes_it_has():
 def test_the_interval_of_a_larger_member_is_as_narrow():
     found: Enclosure = certify(Case("one_class_svm", Knobs(n=300, dimension=20)).formulation("dual")).enclosure
     assert found.width < 1e-6
+
+
+@pytest.mark.parametrize("method", sorted(families()))
+def test_two_points_are_enough_for_every_family(method):
+    """The least number of points that knobs take, with the family's own level."""
+    case = Case(method, Knobs(n=2, dimension=2))
+    assert all(case.formulation(node).problem is not None for node in case.nodes())
