@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from convexnovelty.conic import ConicProgram, Equilibration, Residuals
+from convexnovelty.conic import NOISE, ConicProgram, Equilibration, Residuals
 from convexnovelty.validation import Array
 
 __all__ = ["InScale"]
@@ -35,7 +35,7 @@ class InScale:
     @cached_property
     def _made(self) -> tuple[ConicProgram, Equilibration]:
         entries = self.program.A.nnz + (0 if self.program.P is None else self.program.P.nnz)
-        return self.program.equilibrated(SWEEPS if entries <= MANY_ENTRIES else FEW)
+        return self.program.equilibrated(SWEEPS if entries <= MANY_ENTRIES else FEW, NOISE)
 
     @property
     def scaled(self) -> ConicProgram:

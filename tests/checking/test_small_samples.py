@@ -97,6 +97,11 @@ ROOTS = [
 # Coefficients that are rounding in the axes of a covariance, which decided the scale in which right points were judged.
 ROUNDED = [
     (
+        "single_class_mpm",
+        Knobs(n=10, dimension=3, conditioning=114.8441705849779, degeneracy=0.3, seed=342558, unit=0.01),
+    ),
+    ("single_class_mpm", Knobs(n=11, dimension=3, conditioning=878.5536761247604, seed=838952, unit=100.0)),
+    (
         "mahalanobis_svm",
         Knobs(n=12, dimension=4, conditioning=152.37922893111022, degeneracy=0.3, seed=278594, level=0.0, unit=1e3),
     ),
