@@ -29,7 +29,9 @@ __all__ = ["Coordinates", "FeatureMap", "KernelFeatures", "LinearFeatures", "mid
 FAR = 3.0  # how much longer the root of the mean is where a few points decide it
 TOLERANCE = 1e-13  # pivots below this share of the largest k(x, x) count as zero: a few hundred roundings
 KNOWN = 1e-8  # share of the largest k(x, x) down to which the pivots of a Gram matrix have the digits of an answer
-ENTRIES = 10**7  # numbers that explicit features of a sample may take, 80 MB
+ENTRIES = (
+    4 * 10**6
+)  # numbers that explicit features of a sample may take: 32 MB, and some copies of them while they are factored
 ROUNDED = 4 * float(np.finfo(np.float64).eps)  # share of k(x, x) that rounding hides in a Gram matrix
 
 

@@ -896,3 +896,9 @@ def test_a_point_so_far_that_no_solver_finds_a_plane_is_no_proof_that_there_is_n
     given = [LinearFeatures(np.array([[4.0], [5.0], [6.0], [1e12]]))]
     with pytest.raises(SolverError, match=r"planes that give all points a score of 1 .* centre and scale"):
         cn.kernel_learning(given, 0.1, 1.0).solve()
+
+
+def test_polynomials_with_too_many_features_tell_what_their_values_hide(monkeypatch):
+    monkeypatch.setattr("convexnovelty.features.ENTRIES", 50)
+    with pytest.warns(UserWarning, match=r"values of polynomial\(degree=2.* centre and scale the columns"):
+        cn.kernel_learning([KernelFeatures(RAW, kernels.polynomial(2))], 0.1).solve()

@@ -19,7 +19,7 @@ from convexnovelty import estimators
 from convexnovelty import uncertainty as sets
 from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.attempts import DOUBTFUL
-from convexnovelty.errors import SolverError
+from convexnovelty.errors import SolverError, UnboundedError
 from convexnovelty.methods import mahalanobis_svm
 
 NU = 0.1
@@ -389,3 +389,43 @@ def test_a_value_that_is_not_told_from_zero_is_said_to_be_none():
     assert "w = 0 to the solver's accuracy" in solution.guarantee
     assert solution.attempts[-1].remark == "its residuals do not tell the value from zero"
     assert not any("share of 1e+" in attempt.remark for attempt in solution.attempts)
+
+
+def in_kernel_coordinates(X):
+    """The same points by every door through which a linear kernel comes as a kernel."""
+    yield cn.KernelFeatures(X, "linear")
+    yield cn.KernelFeatures(X, "linear", rank=2)
+    yield cn.KernelFeatures(X @ X.T, "precomputed")
+    yield cn.KernelFeatures(X, lambda left, right: left @ right.T)
+
+
+def test_a_far_row_leaves_the_other_directions_of_a_linear_kernel():
+    """Beside a row of length 1e8 the rest, which tells the machines apart, was below the tolerance of the basis."""
+    X = np.vstack([np.random.default_rng(0).normal([5.0, 3.0], size=(40, 2)), [[1e8, 0.0]]])
+    near = X[:40]
+    w, rho, xi = cp.Variable(2), cp.Variable(), cp.Variable(41, nonneg=True)
+    rows = np.vstack([near, [[1e3, 0.0]]])  # on the right side of the plane, however far it is
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 - rho + cp.sum(xi) / 4.1), [rows @ w >= rho - xi])
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    shortest = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2), [near @ w >= 1])
+    shortest.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    for features in in_kernel_coordinates(X):
+        found = cn.one_class_svm(features, NU, form="dual").solve()
+        assert found.objective == pytest.approx(-problem.value, rel=1e-6)
+        assert cn.hard_margin(features).solve().objective == pytest.approx(shortest.value, rel=1e-6)
+        confidence = cn.single_class_mpm(cn.Moments.estimate(features.training), 0.2).solve()
+        expected = cn.single_class_mpm(cn.Moments.estimate(X), 0.2).solve()
+        assert confidence.objective == pytest.approx(expected.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_the_constant_of_a_polynomial_kernel_varies_nowhere_in_any_unit(degree):
+    """The constant function is 1 at every point: half-spaces hold any share of every distribution with such moments, and
+    planes without deviation lie as far from the origin as one likes."""
+    X = 300 * np.random.default_rng(0).normal(size=(60, 2))
+    features = cn.KernelFeatures(X, cn.kernels.polynomial(degree))
+    moments = cn.Moments.estimate(features.training)
+    for confidence in (0.5, 0.999):
+        assert cn.single_class_mpm(moments, confidence).solve().objective == pytest.approx(0.0, abs=1e-6)
+    with pytest.raises(UnboundedError):
+        cn.mahalanobis_svm(features, NU).solve()
