@@ -139,7 +139,7 @@ class FeatureMap(ABC):
 
     @property
     def explicit(self) -> bool:
-        """Whether the coordinates are made of explicit features of a kernel, whose sizes may lie far apart."""
+        """Whether the coordinates are made of features with units of their own, whose sizes may lie far apart."""
         return False
 
     @property
@@ -190,6 +190,11 @@ class LinearFeatures(FeatureMap):
         self.names = names_of(X)
         self.kernel = Linear()
         self.training = Coordinates(self.points, self.kernel.diagonal(self.points))
+
+    @property
+    def explicit(self) -> bool:
+        """True: the columns of the points."""
+        return True
 
     def coordinates(self, Z: Any, squared_norms: Any = None) -> Coordinates:
         """The points ``Z`` of shape (m, p), checked; ``squared_norms`` is not needed."""

@@ -438,9 +438,11 @@ def _sizes(family: KernelFamily) -> list[float]:
 
 
 def _sizes_in_programs(family: KernelFamily) -> list[Any]:
-    """The middle lengths, and the sizes of coordinates that are explicit features: a constant would be lost beside powers."""
+    """The middle lengths, and those of each coordinate by itself where they are features: a constant would be lost beside powers."""
     return [
-        np.abs(factor).max(axis=0) if member.explicit else middle_length(np.einsum("ij,ij->i", factor, factor))
+        np.array([middle_length(column**2) for column in factor.T])
+        if member.explicit
+        else middle_length(np.einsum("ij,ij->i", factor, factor))
         for member, factor in zip(family.members, family.factors, strict=True)
     ]
 

@@ -886,7 +886,9 @@ def test_the_constant_of_one_kernel_is_found_beside_skewed_columns_of_another(si
 def test_powers_that_span_twenty_orders_of_magnitude(degree):
     """Half of the points have negative columns, so that odd powers alone separate nothing; the constant costs 1/2."""
     X = 1e4 * np.random.default_rng(7).normal(size=(40, 2))
-    found = cn.kernel_learning([KernelFeatures(X, kernels.polynomial(degree))], 0.1).solve()
+    given = [KernelFeatures(X, kernels.polynomial(degree)), LinearFeatures(kernels.polynomial(degree).features(X))]
+    assert cn.kernel_learning(given[1:], 0.1).solve().objective == pytest.approx(0.5, rel=1e-6)
+    found = cn.kernel_learning(given[:1], 0.1).solve()
     assert found.objective == pytest.approx(0.5, rel=1e-6)
     inside = found.region.decision_values(KernelFeatures(X, kernels.polynomial(degree)).training)
     np.testing.assert_allclose(inside, 0.0, atol=1e-3)
