@@ -96,6 +96,11 @@ class Attempts:
         told = self._share < 1.0 or DOUBTFUL < self._error < np.inf
         return self._share if told and self._share < np.inf else 0.0
 
+    @property
+    def told(self) -> bool:
+        """Whether the residuals of the last point tell the value from zero."""
+        return self._share < 1.0
+
     def _sharper(
         self,
         solver: str,

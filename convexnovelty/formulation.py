@@ -159,6 +159,7 @@ class Formulation:
         suspect: Callable[[], SolveError | None] | None = None,
         search: Callable[[Callable[[], float]], None] | None = None,
         apart: Callable[[Values], Sequence[Part]] | None = None,
+        rounded: float = 0.0,
         recipe: Recipe | None = None,
     ) -> None:
         self.problem = problem
@@ -176,6 +177,7 @@ class Formulation:
         self._suspect = suspect
         self._search = search
         self._apart = apart
+        self._rounded = rounded
         self._attempts = Attempts(problem)
         # Whether numbers have changed since it was made, in whose scale it is posed.
         self._moved = False
@@ -425,6 +427,7 @@ class Formulation:
             composed=self._composed,
             tunables=self._tunables,
             search=None if self._search is None else _bound(self._search, f"{self.name} {remark}"),
+            rounded=self._rounded,
         )
 
     def _anew(self) -> Formulation | None:
@@ -533,6 +536,14 @@ class Formulation:
             warnings.warn(
                 f"{self.name}: the value is known to a share of {share:.0e} of itself only, since coefficients differ by orders "
                 "of magnitude; bring points, columns and radii to comparable sizes",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif self._attempts.told and DOUBTFUL * abs(solution.objective) < self._rounded < abs(solution.objective):
+            warnings.warn(
+                f"{self.name}: the value is known to a share of {self._rounded / abs(solution.objective):.0e} of itself only, and which "
+                "points lie on the boundary no better, since the kernel tells the points apart by little more than its rounding; "
+                "use a narrower kernel, or bring columns to comparable sizes",
                 UserWarning,
                 stacklevel=3,
             )

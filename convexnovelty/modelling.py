@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
-from convexnovelty.features import FeatureMap, LinearFeatures
+from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.regions import ROUNDING, Guarantee, HalfSpace, Interval, below_level, spread
 from convexnovelty.validation import Array, fraction, vector
 
@@ -25,21 +25,22 @@ if TYPE_CHECKING:  # estimators that need no program read their thresholds here,
 __all__ = [
     "NOTHING",
     "NO_DIRECTION",
-    "exact_lengths",
     "gram_form",
     "least_share",
     "libsvm_rounding",
     "libsvm_share",
     "margin_reading",
-    "margin_unit",
     "mean_of_lowest",
     "not_hard",
     "nothing_separated",
     "outlier_share",
     "point_reading",
     "printed_bound",
+    "product_doubt",
+    "proves_separation",
     "quantile_interval",
     "sample_shares",
+    "score_doubts",
     "separates",
     "signs",
     "slack_price",
@@ -47,6 +48,9 @@ __all__ = [
 
 # Below this share of n a factor of the Gram matrix is cheaper for an interior-point method than the matrix itself.
 FACTOR_SHARE = 1 / 3
+
+# Squared length of most points, in the unit of a program, above which their products have lost digits of its optimum.
+LONG = 100.0
 
 # Shares of the weight that differ by less are equal: what rounding leaves of sums of n weights.
 SHARE_ROUNDING = 1e-9
@@ -187,7 +191,7 @@ def squared_length(
     ``gram`` gives CC' where the caller knows it better; it is not asked where the factor is cheaper.
     """
     n, rank = coordinates.shape
-    if rank < FACTOR_SHARE * n:
+    if rank < FACTOR_SHARE * n or np.median(np.einsum("ij,ij->i", coordinates, coordinates)) > LONG:
         form: cp.Expression = cp.sum_squares(coordinates.T @ multipliers)
         return form
     form = cp.quad_form(multipliers, cp.psd_wrap(coordinates @ coordinates.T if gram is None else gram()))
@@ -195,16 +199,6 @@ def squared_length(
 
 
 # -- what a solution means ---------------------------------------------------------------------------------------------
-
-
-def margin_unit(features: FeatureMap) -> float:
-    r"""A length of the order of the margin: that of the sample's mean, :math:`\sqrt{1'K1}/n`.
-
-    Solvers stop at a gap that is absolute for optima below one. With a narrow kernel the optimum is a small share of
-    k(x, x), so that the features' own unit would leave it few digits.
-    """
-    mean = float(np.linalg.norm(np.asarray(features.training).mean(axis=0)))
-    return mean if mean > 1e-8 * features.unit else features.unit
 
 
 def quantile_interval(scores: Array, share: float, shares: Array | None = None) -> Interval:
@@ -243,18 +237,38 @@ def mean_of_lowest(scores: Array, share: float, shares: Array | None = None) -> 
     return float(taken @ given[order] / taken.sum())
 
 
-def exact_lengths(features: FeatureMap) -> Array | None:
-    """The lengths of points that are their own coordinates; None where a factorisation has rounded the coordinates."""
-    return np.sqrt(features.squared_norms()) if isinstance(features, LinearFeatures) else None
+def score_doubts(features: FeatureMap, unit: float) -> Array:
+    r"""What the score w'x of each point is not known to, of shape (n,), where w is a sum of terms of size ``unit``.
+
+    That is rounding, and for coordinates from a factorisation the products of points that it leaves out.
+    """
+    return np.asarray(ROUNDING * unit * np.sqrt(features.squared_norms()) + product_doubt(features))
+
+
+def product_doubt(features: FeatureMap) -> float:
+    """What products of two points' coordinates may differ by from the kernel's exact values.
+
+    Nothing where points are their own coordinates, or where ``rank`` says that the coordinates are the features.
+    """
+    if not isinstance(features, KernelFeatures) or features.rank is not None:
+        return 0.0
+    return float(features.residuals.max() + ROUNDING * features.squared_norms().max())
 
 
 def separates(scores: Array, lengths: Array, unit: float, nu: float, shares: Array | None = None) -> bool:
     r"""Whether scores w'x prove by themselves that the reduced hull does not hold the origin, however near to it it comes.
 
-    Whatever w is, no point of the reduced hull has a score below ``mean_of_lowest``, and the origin has the score
-    zero. A w that is a sum of terms of size ``unit`` leaves the score of a point as long as ``lengths`` unknown by rounding.
+    A w that is a sum of terms of size ``unit`` leaves the score of a point as long as ``lengths`` unknown by rounding.
     """
-    return mean_of_lowest(scores - ROUNDING * unit * lengths, nu, shares) > 0
+    return proves_separation(scores, ROUNDING * unit * lengths, nu, shares)
+
+
+def proves_separation(scores: Array, doubts: Array, nu: float, shares: Array | None = None) -> bool:
+    """The same for scores that are known to within ``doubts``.
+
+    Whatever w is, no point of the reduced hull has a score below ``mean_of_lowest``, and the origin has the score zero.
+    """
+    return mean_of_lowest(scores - doubts, nu, shares) > 0
 
 
 def nothing_separated(squared: float, unit: float, nu: float, origin: str = "the origin") -> Guarantee | None:
@@ -314,7 +328,7 @@ def margin_reading(
     theorem: str = "proposition 8.3",
     outside: str = "lie outside",
     origin: str = "the origin",
-    lengths: Array | None = None,
+    doubts: Array | None = None,
 ) -> Reading:
     r"""The half-space :math:`\langle w, z\rangle \ge \rho + \text{shift}` of a maximal margin, and its nu-property.
 
@@ -326,14 +340,14 @@ def margin_reading(
     unit : the size of the features, against which w is found to be zero.
     shift : what the offset of the region exceeds rho by.
     theorem, outside, origin : words of the guarantee.
-    lengths : (n,) the lengths of the points where their scores are w'x in exact coordinates, which may prove that the origin
+    doubts : (n,) what the scores are not known to where they are those of a linear function, which may prove that the origin
         is separated where w is zero to a solver; None where they are not.
     """
     from convexnovelty.formulation import Reading
 
     interval = quantile_interval(scores, nu, shares)
     nothing = nothing_separated(float(normal @ normal), unit, nu, origin)
-    if nothing is not None and (lengths is None or not separates(scores, lengths, unit, nu, shares)):
+    if nothing is not None and (doubts is None or not proves_separation(scores, doubts, nu, shares)):
         # What a solver left of w is rounding, and would cut through the sample at random.
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, interval)
     scale = spread(scores[shares > 0])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from convexnovelty import datasets, kernels, validation
 from convexnovelty._lazy import cp
-from convexnovelty.algorithms.smo import smo
+from convexnovelty.algorithms.margin_unit import nearest
 from convexnovelty.attempts import COARSE
 from convexnovelty.class_regions import ClassRegions, Comparison
 from convexnovelty.declare import Claim, Instance, Method
@@ -26,13 +26,13 @@ from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     below,
     check_features,
-    exact_lengths,
     libsvm_share,
     mean_of_lowest,
     nothing_separated,
     outlier_share,
+    proves_separation,
     quantile_interval,
-    separates,
+    score_doubts,
     slack_price,
     span_gram,
     squared_length,
@@ -121,12 +121,12 @@ def _units(features: FeatureMap, groups: list[NDArray[np.intp]]) -> list[float]:
 
 def _reading(features: FeatureMap, labels: Any, alpha: Array, nu: float, comparison: Comparison) -> Reading:
     classes, groups = _groups(labels, features.n)
-    training, lengths = np.asarray(features.training), exact_lengths(features)
+    training = np.asarray(features.training)
     normals = np.array([training[rows].T @ alpha[rows] for rows in groups])
     nothing: list[Guarantee | None] = []
     for c, (rows, unit) in enumerate(zip(groups, _units(features, groups), strict=True)):
         said = nothing_separated(float(normals[c] @ normals[c]), unit, nu)
-        proved = lengths is not None and separates(training[rows] @ normals[c], lengths[rows], unit, nu)
+        proved = proves_separation(training[rows] @ normals[c], score_doubts(features, unit)[rows], nu)
         nothing.append(None if proved else said)
     # What a solver left of w is rounding, and would cut through the class at random.
     normals[[said is not None for said in nothing]] = 0.0
@@ -247,9 +247,15 @@ def separate(
     """Sequential minimal optimisation for one class after the other."""
 
     def fit(gram: Array, nu: float) -> Array:
-        return smo(gram, upper=1 / (nu * len(gram))).multipliers
+        return nearest(gram, 1 / (nu * len(gram))).multipliers
 
     return _separately(features, labels, outlier_fraction, comparison, fit, "SMO for each class")
+
+
+def _no_libsvm(features: FeatureMap, labels: Any, outlier_fraction: float) -> str | None:
+    training, groups = np.asarray(features.training), _groups(labels, features.n)[1]
+    named = [one_class_svm.no_libsvm(LinearFeatures(training[rows]), outlier_fraction) for rows in groups]
+    return next(filter(None, named), None)
 
 
 @METHOD.node(
@@ -257,9 +263,7 @@ def separate(
     kind="other library",
     source="problem 8.9: scikit-learn's OneClassSVM for each class",
     latex=r"\alpha_c=\beta_c/(\nu n_c)",
-    condition=lambda outlier_fraction: (
-        None if outlier_fraction < 1 else "libsvm's offset is infinite when every multiplier is at its bound"
-    ),
+    condition=_no_libsvm,
 )
 def libsvm(features: FeatureMap, labels: Any, outlier_fraction: float, comparison: Comparison = "distance") -> Solution:
     """The same recognisers as libsvm finds them."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
-from convexnovelty.algorithms.smo import smo
+from convexnovelty.algorithms.margin_unit import margin_unit, nearest
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
@@ -20,16 +20,18 @@ from convexnovelty.methods import hard_margin, one_class_svm
 from convexnovelty.modelling import (
     below,
     check_features,
-    gram_form,
     libsvm_rounding,
     libsvm_share,
     margin_reading,
     outlier_share,
     point_reading,
+    product_doubt,
     sample_shares,
+    score_doubts,
     signs,
     slack_price,
     span_gram,
+    squared_length,
 )
 from convexnovelty.regions import HalfSpace
 from convexnovelty.validation import Array, choice
@@ -85,14 +87,27 @@ def negative_data(
     return remade_by(negative_data, made, form=form)
 
 
-def _reading(features: FeatureMap, normal: Array, nu: float, y: Array) -> Reading:
+def _reflected(features: FeatureMap, y: Array) -> Array:
+    """The coordinates of the points, novel ones mirrored at the origin."""
+    return np.asarray(y[:, None] * np.asarray(features.training))
+
+
+def _unit(features: FeatureMap, nu: float, y: Array) -> float:
+    """The unit in which the programs are posed: points of both labels may lie much closer to each other than to the origin."""
+    doubts = score_doubts(features, features.middle)
+    return margin_unit(_reflected(features, y), features.middle, doubts, nu, sample_shares(None, features.n))
+
+
+def _reading(features: FeatureMap, normal: Array, nu: float, y: Array, unit: float | None = None) -> Reading:
+    """What holds at an optimum of the program in a unit, or of an algorithm in that of the features."""
     return margin_reading(
-        y * (np.asarray(features.training) @ normal),
+        _reflected(features, y) @ normal,
         normal,
         nu,
-        np.full(features.n, 1 / features.n),
-        unit=features.middle,
+        sample_shares(None, features.n),
+        unit=features.middle if unit is None else unit,
         outside=WRONG_SIDE,
+        doubts=score_doubts(features, features.middle),
     )
 
 
@@ -107,23 +122,25 @@ def _reading(features: FeatureMap, normal: Array, nu: float, y: Array) -> Readin
 def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulation:
     """Ordinary points are kept above rho and novel ones below minus rho, at a price for those that are not."""
     nu, y = Tunable("outlier_fraction", outlier_fraction, outlier_share), signs(labels, features.n)
-    phi, unit = y[:, None] * np.asarray(features.training) / features.middle, features.middle
+    unit = _unit(features, nu.value, y)
+    phi = _reflected(features, y) / unit
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
     price = slack_price(nu, equal := sample_shares(None, features.n))
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], nu.value, y),
+        read=lambda values: _reading(features, values["w"], nu.value, y, unit),
         composed=lambda values: point_reading(
-            y * (np.asarray(features.training) @ values["w"]),
+            _reflected(features, y) @ values["w"],
             values["w"],
             values["rho"],
             equal,
-            unit=features.middle,
+            unit=unit,
             outside=WRONG_SIDE,
         ),
         tunables={"outlier_fraction": nu},
+        rounded=product_doubt(features) / 2,
     )
 
 
@@ -140,18 +157,20 @@ def dual(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulat
     nu, y = Tunable("outlier_fraction", outlier_fraction, outlier_share), signs(labels, features.n)
     alpha = cp.Variable(features.n, nonneg=True)
     price = slack_price(nu, equal := sample_shares(None, features.n))
-    objective = gram_form(cp.multiply(y, alpha), features, features.middle) / 2
+    phi, unit = _reflected(features, y), _unit(features, nu.value, y)
+    form = squared_length(alpha, phi / unit, lambda: span_gram(features) * np.outer(y, y) / unit**2)
     return Formulation(
-        cp.Problem(cp.Minimize(objective), [alpha <= price * equal, cp.sum(alpha) == 1]),
+        cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
-        objective_unit=features.middle**2,
-        read=lambda values: _reading(features, np.asarray(features.training).T @ (y * values["alpha"]), nu.value, y),
+        objective_unit=unit**2,
+        read=lambda values: _reading(features, phi.T @ values["alpha"], nu.value, y, unit),
         tunables={"outlier_fraction": nu},
+        rounded=product_doubt(features) / 2,
     )
 
 
 def _solution(features: FeatureMap, nu: float, y: Array, alpha: Array, how: str, iterations: int = 0) -> Solution:
-    normal = np.asarray(features.training).T @ (y * alpha)
+    normal = _reflected(features, y).T @ alpha
     reading = _reading(features, normal, nu, y)
     return Solution(
         float(normal @ normal) / 2,
@@ -173,8 +192,15 @@ def _solution(features: FeatureMap, nu: float, y: Array, alpha: Array, how: str,
 def sequential(features: FeatureMap, labels: Any, outlier_fraction: float) -> Solution:
     """Pairwise steps on the Gram matrix with the signs of the labels."""
     nu, y = outlier_share(outlier_fraction, "outlier_fraction"), signs(labels, features.n)
-    found = smo(span_gram(features) * np.outer(y, y), upper=1 / (nu * features.n))
+    found = nearest(span_gram(features) * np.outer(y, y), 1 / (nu * features.n))
     return _solution(features, nu, y, found.multipliers, "SMO", found.iterations)
+
+
+def _no_libsvm(features: FeatureMap, labels: Any, outlier_fraction: float) -> str | None:
+    if outlier_fraction == 1:
+        return "libsvm's offset is infinite when every multiplier is at its bound"
+    near = _unit(features, outlier_fraction, signs(labels, features.n)) < features.middle
+    return one_class_svm.single_precision(near)
 
 
 @METHOD.node(
@@ -182,9 +208,7 @@ def sequential(features: FeatureMap, labels: Any, outlier_fraction: float) -> So
     kind="other library",
     source="scikit-learn's OneClassSVM on the reflected Gram matrix",
     latex=r"k'(x_i,x_j)=y_iy_jk(x_i,x_j)",
-    condition=lambda outlier_fraction: (
-        None if outlier_fraction < 1 else "libsvm's offset is infinite when every multiplier is at its bound"
-    ),
+    condition=_no_libsvm,
 )
 def libsvm(features: FeatureMap, labels: Any, outlier_fraction: float) -> Solution:
     """The usual one-class machine, which never sees that some points were reflected."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from convexnovelty import bounds, datasets, kernels
 from convexnovelty._lazy import cp
+from convexnovelty.algorithms.margin_unit import margin_unit, nearest
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -21,7 +22,6 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, 
 from convexnovelty.modelling import (
     below,
     check_features,
-    exact_lengths,
     gram_form,
     least_share,
     libsvm_rounding,
@@ -30,7 +30,9 @@ from convexnovelty.modelling import (
     not_hard,
     outlier_share,
     point_reading,
+    product_doubt,
     sample_shares,
+    score_doubts,
     slack_price,
     span_gram,
 )
@@ -88,15 +90,22 @@ def one_class_svm(
     return remade_by(one_class_svm, made, form=form)
 
 
-def _reading(features: FeatureMap, normal: Array, nu: float, shares: Array) -> Reading:
-    scores = np.asarray(features.training) @ normal
-    return margin_reading(scores, normal, nu, shares, unit=features.middle, lengths=exact_lengths(features))
+def _unit(features: FeatureMap, nu: float, shares: Array) -> float:
+    """The unit in which the programs are posed."""
+    doubts = score_doubts(features, features.middle)
+    return margin_unit(np.asarray(features.training), features.middle, doubts, nu, shares)
 
 
-def _at_point(features: FeatureMap, values: Values, shares: Array) -> Reading:
+def _reading(features: FeatureMap, normal: Array, nu: float, shares: Array, unit: float | None = None) -> Reading:
+    """What holds at an optimum of the program in a unit, or of an algorithm in that of the features."""
+    scores, doubts = np.asarray(features.training) @ normal, score_doubts(features, features.middle)
+    return margin_reading(scores, normal, nu, shares, unit=features.middle if unit is None else unit, doubts=doubts)
+
+
+def _at_point(features: FeatureMap, values: Values, shares: Array, unit: float) -> Reading:
     """What holds of any w and rho."""
     w = values["w"]
-    return point_reading(np.asarray(features.training) @ w, w, values["rho"], shares, unit=features.middle)
+    return point_reading(np.asarray(features.training) @ w, w, values["rho"], shares, unit=unit)
 
 
 @METHOD.node(
@@ -110,16 +119,18 @@ def _at_point(features: FeatureMap, values: Values, shares: Array) -> Reading:
 def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Formulation:
     """The margin to the origin is maximised; points may fall short of it at a price."""
     nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
-    phi, unit = np.asarray(features.training) / features.middle, features.middle
+    unit = _unit(features, nu.value, shares)
+    phi = np.asarray(features.training) / unit
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
     price = slack_price(nu, shares)
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (shares @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], nu.value, shares),
-        composed=lambda values: _at_point(features, values, shares),
+        read=lambda values: _reading(features, values["w"], nu.value, shares, unit),
+        composed=lambda values: _at_point(features, values, shares, unit),
         tunables={"outlier_fraction": nu},
+        rounded=product_doubt(features) / 2,
     )
 
 
@@ -135,15 +146,16 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
     """The point of the reduced convex hull of the sample that is nearest to the origin."""
     nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
     alpha = cp.Variable(features.n, nonneg=True)
-    price = slack_price(nu, shares)
+    price, unit = slack_price(nu, shares), _unit(features, nu.value, shares)
     return Formulation(
-        cp.Problem(
-            cp.Minimize(gram_form(alpha, features, features.middle) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]
-        ),
+        cp.Problem(cp.Minimize(gram_form(alpha, features, unit) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
-        objective_unit=features.middle**2,
-        read=lambda values: _reading(features, np.asarray(features.training).T @ values["alpha"], nu.value, shares),
+        objective_unit=unit**2,
+        read=lambda values: _reading(
+            features, np.asarray(features.training).T @ values["alpha"], nu.value, shares, unit
+        ),
         tunables={"outlier_fraction": nu},
+        rounded=product_doubt(features) / 2,
     )
 
 
@@ -173,7 +185,7 @@ def _solution(features: FeatureMap, nu: float, shares: Array, alpha: Array, how:
 def sequential(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Solution:
     """Sequential minimal optimisation of the dual: pairs chosen by second-order information."""
     nu, shares = outlier_share(outlier_fraction, "outlier_fraction"), sample_shares(weights, features.n)
-    result = smo(span_gram(features), upper=shares / nu)
+    result = nearest(span_gram(features), shares / nu)
     return _solution(features, nu, shares, result.multipliers, "SMO", result.iterations)
 
 
@@ -190,14 +202,23 @@ def sequential_schoelkopf(features: FeatureMap, outlier_fraction: float, weights
     return _solution(features, nu, shares, result.multipliers, "SMO (chapter 8)", result.iterations)
 
 
-def _offset_at_infinity(outlier_fraction: float) -> str | None:
-    return None if outlier_fraction < 1 else "libsvm's offset is infinite when every multiplier is at its bound"
+def single_precision(near: bool) -> str | None:
+    """Why libsvm, which stores a Gram matrix in single precision, is not asked for a distance that is small beside the points."""
+    return "libsvm's single precision does not tell this reduced hull from the origin" if near else None
 
 
-def _no_reflection(outlier_fraction: float, weights: Any = None) -> str | None:
+def no_libsvm(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> str | None:
+    """Why libsvm does not solve it, or None where it does."""
+    if outlier_fraction == 1:
+        return "libsvm's offset is infinite when every multiplier is at its bound"
+    shares = sample_shares(weights, features.n)
+    return single_precision(_unit(features, outlier_fraction, shares) < features.middle)
+
+
+def _no_reflection(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> str | None:
     if weights is not None:
         return "the weights of scikit-learn's NuSVC have another meaning"
-    return _offset_at_infinity(outlier_fraction)
+    return no_libsvm(features, outlier_fraction)
 
 
 @METHOD.node(
@@ -208,7 +229,7 @@ def _no_reflection(outlier_fraction: float, weights: Any = None) -> str | None:
         r"\min_{\beta}\ \tfrac12\beta'K\beta\quad\text{s.t.}\quad0\le\beta_i\le1,\ \sum_i\beta_i=\nu n,\quad\alpha"
         r"=\beta/(\nu n)"
     ),
-    condition=_offset_at_infinity,
+    condition=no_libsvm,
 )
 def libsvm(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Solution:
     """The same dual as libsvm solves it, with its coefficients divided by nu n."""
@@ -271,15 +292,17 @@ def parzen(features: FeatureMap, outlier_fraction: float = 1.0, weights: Any = N
 def hard_margin(features: FeatureMap, outlier_fraction: float = 0.0, weights: Any = None) -> Formulation:
     """Below an outlier fraction of 1/n no slack is worth its price: the supporting hyperplane of the whole sample."""
     shares = sample_shares(weights, features.n)
-    kept, unit = np.flatnonzero(shares), features.middle
+    nu = 0.5 * least_share(weights, features.n)
+    kept, unit = np.flatnonzero(shares), _unit(features, nu, shares)
     phi = np.asarray(features.training)[kept] / unit
     w, rho = cp.Variable(phi.shape[1]), cp.Variable()
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 - rho), [cp.Constant(phi) @ w >= rho]),
         {"w": Quantity(w, unit), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], 0.5 * least_share(weights, features.n), shares),
-        composed=lambda values: _at_point(features, values, shares),
+        read=lambda values: _reading(features, values["w"], nu, shares, unit),
+        composed=lambda values: _at_point(features, values, shares, unit),
+        rounded=product_doubt(features) / 2,
     )
 
 

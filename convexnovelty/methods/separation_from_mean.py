@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
-from convexnovelty.algorithms.smo import smo
+from convexnovelty.algorithms.margin_unit import margin_unit, nearest
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
@@ -25,7 +25,9 @@ from convexnovelty.modelling import (
     margin_reading,
     outlier_share,
     point_reading,
+    product_doubt,
     sample_shares,
+    score_doubts,
     slack_price,
     span_gram,
     squared_length,
@@ -135,30 +137,45 @@ def _moved_gram(features: FeatureMap, others: Any) -> Array:
     return (moved + moved.T) / 2
 
 
-def _unit(features: FeatureMap, others: Any) -> float:
+def _size(features: FeatureMap, others: Any) -> float:
     """The size of the moved points: the origin of the features plays no part here."""
     moved, _ = _moved(features, others)
     return middle_length(np.einsum("ij,ij->i", moved, moved)) if moved.any() else features.unit
 
 
-def _reading(features: FeatureMap, normal: Array, nu: float, others: Any) -> Reading:
+def _doubts(features: FeatureMap, others: Any) -> Array:
+    """What the scores of the moved points are not known to: they are differences of two products."""
+    points, _ = _sets(features, others)
+    doubts = score_doubts(features, _size(features, others))
+    return np.asarray(2 * (doubts[points] + doubts.max()))
+
+
+def _unit(features: FeatureMap, nu: float, others: Any) -> float:
+    """The unit in which the programs are posed."""
+    moved, _ = _moved(features, others)
+    return margin_unit(moved, _size(features, others), _doubts(features, others), nu, sample_shares(None, len(moved)))
+
+
+def _reading(features: FeatureMap, normal: Array, nu: float, others: Any, unit: float | None = None) -> Reading:
+    """What holds at an optimum of the program in a unit, or of an algorithm in that of the moved points."""
     moved, mean = _moved(features, others)
     return margin_reading(
         moved @ normal,
         normal,
         nu,
-        np.full(len(moved), 1 / len(moved)),
-        unit=_unit(features, others),
+        sample_shares(None, len(moved)),
+        unit=_size(features, others) if unit is None else unit,
         shift=float(normal @ mean),
         origin="the mean of the other points",
+        doubts=_doubts(features, others),
     )
 
 
-def _at_point(features: FeatureMap, normal: Array, offset: float, others: Any) -> Reading:
+def _at_point(features: FeatureMap, normal: Array, offset: float, others: Any, unit: float) -> Reading:
     """What holds of any w and rho."""
     moved, mean = _moved(features, others)
     shares, shift = sample_shares(None, len(moved)), float(normal @ mean)
-    return point_reading(moved @ normal, normal, offset, shares, unit=_unit(features, others), shift=shift)
+    return point_reading(moved @ normal, normal, offset, shares, unit=unit, shift=shift)
 
 
 # -- the programs ------------------------------------------------------------------------------------------------------
@@ -175,7 +192,7 @@ def _at_point(features: FeatureMap, normal: Array, offset: float, others: Any) -
 def primal(features: FeatureMap, outlier_fraction: float, others: Any = None) -> Formulation:
     """The margin to the mean of the others is maximised; points may fall short of it at a price."""
     nu = Tunable("outlier_fraction", outlier_fraction, outlier_share)
-    unit = _unit(features, others)
+    unit = _unit(features, nu.value, others)
     phi = _moved(features, others)[0] / unit
     n = len(phi)
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(n, nonneg=True), cp.Variable()
@@ -184,9 +201,10 @@ def primal(features: FeatureMap, outlier_fraction: float, others: Any = None) ->
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], nu.value, others),
-        composed=lambda values: _at_point(features, values["w"], values["rho"], others),
+        read=lambda values: _reading(features, values["w"], nu.value, others, unit),
+        composed=lambda values: _at_point(features, values["w"], values["rho"], others, unit),
         tunables={"outlier_fraction": nu},
+        rounded=2 * product_doubt(features),
     )
 
 
@@ -201,7 +219,7 @@ def primal(features: FeatureMap, outlier_fraction: float, others: Any = None) ->
 def dual(features: FeatureMap, outlier_fraction: float, others: Any = None) -> Formulation:
     """The point of the reduced hull that is nearest to the mean of the others."""
     nu = Tunable("outlier_fraction", outlier_fraction, outlier_share)
-    unit = _unit(features, others)
+    unit = _unit(features, nu.value, others)
     moved, _ = _moved(features, others)
     n = len(moved)
     alpha = cp.Variable(n, nonneg=True)
@@ -212,8 +230,9 @@ def dual(features: FeatureMap, outlier_fraction: float, others: Any = None) -> F
         cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, moved.T @ values["alpha"], nu.value, others),
+        read=lambda values: _reading(features, moved.T @ values["alpha"], nu.value, others, unit),
         tunables={"outlier_fraction": nu},
+        rounded=2 * product_doubt(features),
     )
 
 
@@ -241,7 +260,7 @@ def sequential(features: FeatureMap, outlier_fraction: float, others: Any = None
     """Pairwise steps on the matrix that the chapter prints, which knows the points through the kernel alone."""
     nu = outlier_share(outlier_fraction, "outlier_fraction")
     matrix = _moved_gram(features, others)
-    found = smo(matrix, upper=1 / (nu * len(matrix)))
+    found = nearest(matrix, 1 / (nu * len(matrix)))
     return _solution(features, nu, others, found.multipliers, "SMO", found.iterations)
 
 

@@ -1,0 +1,69 @@
+r"""The unit in which a machine with a maximal margin is posed to a solver.
+
+The optimum is half the squared distance of a reduced hull from the origin, and a solver's tolerances are absolute. Points of
+both labels that lie close to each other, reflected, have a hull that all but holds the origin: its distance is what the program
+is about, and beside the points' own length its square is below every tolerance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from convexnovelty.algorithms.smo import SMOResult, smo
+from convexnovelty.errors import IndefiniteError, SolverError
+from convexnovelty.modelling import mean_of_lowest, proves_separation
+from convexnovelty.validation import Array
+
+__all__ = ["margin_unit", "nearest"]
+
+# Of the points' length, the distance from the origin down to which half its square leaves a solver all digits that are asked for.
+NEAR = 1 / 30
+
+# Of the squared distance, the gap above which the nearest point is looked for again, and the tolerance with which it is.
+COARSE, FINEST = 1e-9, 1e-14
+
+# Above so many points no Gram matrix is formed only to find a unit.
+GRAM_LIMIT = 2000
+
+
+def margin_unit(points: Array, unit: float, doubts: Array, nu: float, shares: Array) -> float:
+    r"""The length of the points, or the distance of their reduced hull from the origin where it is far smaller and proved not to be zero.
+
+    Parameters
+    ----------
+    points : (n, r) what the normal is a combination of, reflected and moved as the program has them.
+    unit : their length.
+    doubts : (n,) what the score of each is not known to.
+    nu, shares : the outlier fraction and the points' shares of the sample.
+    """
+    rows, parts = np.asarray(points)[shares > 0], shares[shares > 0]
+    mean = rows.T @ parts
+    length = float(np.linalg.norm(mean))
+    # No direction claims more than the distance: that of the mean settles most samples without a search.
+    if len(rows) > GRAM_LIMIT or mean_of_lowest(rows @ mean, nu, parts) >= NEAR * unit * length > 0:
+        return unit
+    try:
+        normal = rows.T @ nearest(rows @ rows.T, parts / nu, semidefinite=True).multipliers
+    except (IndefiniteError, SolverError):  # of rounding: the length of the points is as good as any other
+        return unit
+    distance = float(np.linalg.norm(normal))
+    proved = proves_separation(rows @ normal, doubts[shares > 0], nu, parts)
+    return distance if proved and distance < NEAR * unit else unit
+
+
+def nearest(gram: Array, upper: Array | float, *, semidefinite: bool = False) -> SMOResult:
+    """The point of a reduced hull that is nearest to the origin, by pair steps to a gap that is small beside its squared length.
+
+    The tolerance of pair steps is a share of k(x, x), of which that may be less. Where rounding lets them come no nearer, as where
+    the hull holds the origin, the point is the one that they had.
+    """
+    found = smo(gram, upper=upper, semidefinite=semidefinite)
+    if found.violation <= COARSE * 2 * found.objective:
+        return found
+    try:
+        finer = smo(gram, upper=upper, tolerance=FINEST, start=found.multipliers, semidefinite=True)
+    except SolverError:
+        return found
+    return replace(finer, iterations=found.iterations + finer.iterations)
