@@ -17,6 +17,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty import estimators
 from convexnovelty import uncertainty as sets
+from convexnovelty.algorithms import margin_unit
 from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.attempts import DOUBTFUL
 from convexnovelty.errors import SolverError, UnboundedError
@@ -68,10 +69,25 @@ def test_one_class_machines_are_solved_whatever_the_largest_length(name):
         assert sign * cn.one_class_svm(features, NU, form=form).solve().objective == pytest.approx(high, rel=1e-6)
 
 
-def test_columns_in_mixed_units_are_solved_or_the_value_is_said_to_be_known_to_few_digits():
+def _mixed_units():
+    """Points, and the optimum of the program in columns of size one, in which both bounds agree."""
     rng = np.random.default_rng(5)
-    X = rng.normal(size=(80, 3)) * 10.0 ** rng.uniform(-4, 4, 3) + 10.0 ** rng.uniform(-4, 4, 3) * 3
-    right = 0.08248323524  # of the program in columns of size one, in which both bounds agree
+    return rng.normal(size=(80, 3)) * 10.0 ** rng.uniform(-4, 4, 3) + 10.0 ** rng.uniform(-4, 4, 3) * 3, 0.08248323524
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_columns_in_mixed_units_are_solved_in_the_distance_of_their_hull(form):
+    X, right = _mixed_units()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = cn.one_class_svm(cn.LinearFeatures(X), NU, form=form).solve()
+    assert abs(solution.objective) == pytest.approx(right, rel=1e-6)
+    assert not solution.attempts[-1].remark
+
+
+def test_columns_in_mixed_units_are_solved_or_the_value_is_said_to_be_known_to_few_digits(monkeypatch):
+    monkeypatch.setattr(margin_unit, "GRAM_LIMIT", 0)  # as for more points than a matrix is formed of
+    X, right = _mixed_units()
     assert estimators.OneClassSVM(NU, kernel="linear").fit(X).objective_ == pytest.approx(right, rel=1e-6)
     for form, sign in (("primal", -1.0), ("dual", 1.0)):
         with warnings.catch_warnings(record=True) as caught:
@@ -382,10 +398,23 @@ def test_thin_sets_around_far_means_keep_their_digits(seed, exponent, representa
     assert found == pytest.approx(1 / (distance - kappa), rel=2e-6)
 
 
-def test_a_value_that_is_not_told_from_zero_is_said_to_be_none():
-    """The half-space of two points either side of the origin, 1e-6 of their size from it: the optimum is 5e-13 in their unit."""
-    X = np.array([[8.1162592e-01, 1.15588482e-06], [-1.25123081, 7.86641985e-07]])
-    solution = cn.one_class_svm(cn.LinearFeatures(X), 0.45, form="primal").solve()
+TWO_SIDES = np.array([[8.1162592e-01, 1.15588482e-06], [-1.25123081, 7.86641985e-07]])
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_two_points_either_side_of_the_origin_by_hand(form):
+    """The optimum is half the squared distance of the line through both, which is 1e-6 of their size."""
+    (a, b), (c, d) = TWO_SIDES
+    right = (a * d - b * c) ** 2 / ((a - c) ** 2 + (b - d) ** 2) / 2
+    solution = cn.one_class_svm(cn.LinearFeatures(TWO_SIDES), 0.45, form=form).solve()
+    assert abs(solution.objective) == pytest.approx(right, rel=1e-6)
+    assert solution.guarantee.startswith("0 of 2 training points lie outside")
+    assert solution.region.contains([[0.0, 0.0], [0.0, 2e-6]]).tolist() == [False, True]
+
+
+def test_a_value_that_is_not_told_from_zero_is_said_to_be_none(monkeypatch):
+    monkeypatch.setattr(margin_unit, "GRAM_LIMIT", 0)
+    solution = cn.one_class_svm(cn.LinearFeatures(TWO_SIDES), 0.45, form="primal").solve()
     assert "w = 0 to the solver's accuracy" in solution.guarantee
     assert solution.attempts[-1].remark == "its residuals do not tell the value from zero"
     assert not any("share of 1e+" in attempt.remark for attempt in solution.attempts)
