@@ -209,7 +209,11 @@ class ConicProgram:
 
     def objective(self, x: Array) -> float:
         """The objective at ``x``, with the constant."""
-        return float(self.c @ x + self.offset + (0.0 if self.P is None else 0.5 * (x @ (self.P @ x))))
+        return self.value(x) + self.offset
+
+    def value(self, x: Array) -> float:
+        """The objective at ``x`` without the constant, beside which its digits could be lost."""
+        return float(self.c @ x + (0.0 if self.P is None else 0.5 * (x @ (self.P @ x))))
 
     def solve(self, **settings: Any) -> ConicSolution:
         """Hand the arrays to Clarabel; ``settings`` are its own (``tol_gap_abs``, ...). Where it panics there is no point."""

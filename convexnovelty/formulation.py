@@ -35,7 +35,7 @@ from convexnovelty.errors import (
 from convexnovelty.owned import owned
 from convexnovelty.quantities import Quantity, Tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
-from convexnovelty.validation import listed, number, shown
+from convexnovelty.validation import SHOWN, listed, number, shown
 
 __all__ = [
     "Attempt",
@@ -140,6 +140,10 @@ class Formulation:
     apart : where the program is a sum of independent ones, of which a small one is solved to the accuracy of the sum alone: from
         the values of the letters to the :class:`Part` of each that is to be solved by itself.
     recipe : how the formulation was made.
+
+    Raises
+    ------
+    InputError : the problem is not convex by the rules of CVXPY.
     """
 
     def __init__(
@@ -162,6 +166,7 @@ class Formulation:
         rounded: float = 0.0,
         recipe: Recipe | None = None,
     ) -> None:
+        _refuse_not_convex(problem, name)
         self.problem = problem
         self.name = name
         self.source = source
@@ -476,8 +481,12 @@ class Formulation:
     def dual(self) -> Formulation:
         r"""The conic dual, built from the compiled data: :math:`\max -\frac12 x'Px - b'z` over :math:`Px + A'z + c = 0, z \in K^*`.
 
-        The numbers of the formulation are taken as they stand now.
+        The numbers of the formulation are taken as they stand now. Raises InputError where it has integer variables.
         """
+        if self.problem.is_mixed_integer():
+            raise InputError(
+                f"dual: {self.name} has integer variables, so that no conic dual has its optimum; take the dual of one with them fixed"
+            )
         with self._turn:
             self._refuse_other_numbers()
             problem, variables = ConicProgram.from_problem(self.problem).dual_problem()
@@ -726,6 +735,19 @@ class Formulation:
                 f"{self.name}: a formulation with the user's own constraints or terms has no recipe to travel by; send its parts"
             )
         return _remade, (self.recipe.factory, dict(self.recipe.arguments))
+
+
+def _refuse_not_convex(problem: Any, name: str) -> None:
+    if not isinstance(problem, cp.Problem):
+        raise InputError(f"problem: {shown(problem)} was found; give a cvxpy.Problem")
+    if problem.is_dcp():
+        return
+    wrong = next((term for term in (problem.objective, *problem.constraints) if not term.is_dcp()), problem)
+    text = " ".join(str(wrong).split())
+    raise InputError(
+        f"problem: {name} has {text if len(text) <= SHOWN else text[:SHOWN] + '...'}, which is not convex by the rules of CVXPY; "
+        "write it with functions that are, or solve it by CVXPY with a solver that asks for no convexity"
+    )
 
 
 def _violation(constraint: Any) -> float:

@@ -59,7 +59,7 @@ class InScale:
 
     def value_share(self, x: Array, z: Array) -> float:
         """What the residuals of a point of the program may change of its value, as a share of it; infinite where it is zero."""
-        value, error = abs(self.program.objective(x) - self.program.offset), self.charge(x, z)
+        value, error = abs(self.program.value(x)), self.charge(x, z)
         return error / value if value > 0 else float("inf") if error > 0 else 0.0
 
     def value_error(self, x: Array, z: Array) -> float:
@@ -109,7 +109,7 @@ class InScale:
         """Clarabel's answer to the equilibrated program, in the units of the program, as Clarabel itself would give it."""
         found = self.scaled.solve(**settings)
         x, z = self.unscaled(found.x, found.z)
-        value = float(self.program.objective(x) - self.program.offset) if np.isfinite(x).all() else float("nan")
+        value = self.program.value(x) if np.isfinite(x).all() else float("nan")
         return SimpleNamespace(
             x=x, z=z, s=found.s, status=found.status, obj_val=value, solve_time=0.0, iterations=found.iterations
         )

@@ -7,6 +7,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -457,6 +458,42 @@ def test_dual_is_solvable_and_its_dual_is_the_problem(moments):
         dual = problem.dual()
         assert dual.solve().objective == pytest.approx(value, rel=1e-7)
         assert dual.dual().solve().objective == pytest.approx(value, rel=1e-6)
+
+
+def test_what_is_not_convex_is_named_where_it_is_given():
+    x = cp.Variable(3, name="x")
+    ball = [cp.norm(x) <= 1]
+    given = Formulation(cp.Problem(cp.Minimize(cp.sum(x)), ball), {"x": x})
+    for made, said in (
+        (lambda: Formulation(cp.Problem(cp.Minimize(-cp.norm(x)), ball), {"x": x}), r"user's formulation has minimize "),
+        (lambda: Formulation(cp.Problem(cp.Maximize(cp.sum_squares(x)), ball), {"x": x}), "has maximize "),
+        (lambda: given.subject_to(lambda v: cp.norm(v["x"]) >= 0.5), r"with further constraints has 0.5 <= "),
+        (lambda: given.plus(lambda v: cp.sqrt(v["x"][0])), "with a further term has minimize"),
+        (lambda: given.subject_to(lambda v: cp.exp(v["x"]) == 1.0), "with further constraints has exp"),
+    ):
+        with pytest.raises(InputError, match=rf"problem: .*{said}.*, which is not convex by the rules of CVXPY; write"):
+            made()
+    with pytest.raises(InputError, match=r"problem: 3 was found; give a cvxpy.Problem"):
+        Formulation(3, {"x": x})
+
+
+def test_a_program_of_whole_numbers_has_no_dual():
+    z = cp.Variable(3, integer=True)
+    whole = Formulation(cp.Problem(cp.Minimize(cp.sum(z)), [cp.abs(z - 0.4) <= 3]), {"z": z})
+    assert whole.solve("HIGHS").objective == -6.0
+    with pytest.raises(InputError, match=r"dual: user's formulation has integer variables, .* take the dual of one with them fixed"):
+        whole.dual()
+
+
+@pytest.mark.parametrize("constant", [7.0, 0.0, -3e-7, 1e6])
+@pytest.mark.parametrize("kind", [cp.Minimize, cp.Maximize])
+def test_a_constant_objective_is_known_however_large_the_constant(constant, kind):
+    y = cp.Variable(3)
+    problem = Formulation(cp.Problem(kind(0.0 * cp.sum(y) + constant), [cp.norm(y) <= 1]), {"y": y})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for posed in (problem, problem.dual()):
+            assert posed.solve().objective == pytest.approx(constant, rel=1e-10, abs=1e-10)
 
 
 def test_kind_is_computed():
