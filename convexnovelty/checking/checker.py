@@ -162,8 +162,10 @@ def check_instance(
         if (refusal := theorem.refusal(instance.arguments)) is not None:
             rows.append(_unfit(owner, instance, theorem, refusal))
             continue
+        before, asked = len(rows), []
         for name in owner.nodes:
             if (solution := answer(name).solution) is not None:
+                asked.append(name)
                 try:
                     claims = call(theorem.function, instance.arguments, solution)
                 except Exception as error:  # a theorem may ask a user's set, which raises whatever it raises
@@ -175,6 +177,9 @@ def check_instance(
                     claim_row(owner.name, instance.name, name, theorem.name, claim, standard.accuracy)
                     for claim in claims
                 ]
+        if asked and len(rows) == before:
+            reason = f"it claims nothing of the solutions of {', '.join(asked)}"
+            rows.append(_unfit(owner, instance, theorem, reason))
     return rows
 
 

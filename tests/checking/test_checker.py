@@ -190,6 +190,29 @@ def test_a_row_that_cannot_be_checked_says_why_and_is_not_passed():
     assert not Report(rows).passed, "a report of rows that were not checked is not a pass"
 
 
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_theorem_that_claims_nothing_of_any_solution_has_a_row(monkeypatch, silent):
+    """One that is silent on some nodes alone has its rows on the others, and none for these."""
+    method = derivation.method("one_class_svm")
+    theorem = method.properties[0]
+    features = cn.LinearFeatures(np.arange(2.0, 9.0)[:, None])
+    asked = []
+
+    def claims(solution, **arguments):
+        asked.append(solution)
+        return [] if len(asked) > 1 or silent else [cn.Claim("it is itself", 1.0, 1.0, source="here")]
+
+    monkeypatch.setattr(method, "properties", [dataclasses.replace(theorem, name="tried", function=claims)])
+    rows = [row for row in cn.check(cn.one_class_svm(features, 0.4)).rows if row.target == "tried"]
+    assert len(asked) > 1
+    if silent:
+        assert [(row.verdict, row.source) for row in rows] == [("not checked", "solutions")]
+        assert rows[0].reason.startswith("it claims nothing of the solutions of ")
+        assert rows[0].reason.count(", ") == len(asked) - 1
+    else:
+        assert [row.verdict for row in rows] == ["pass"]
+
+
 def test_check_of_a_formulation_runs_every_equivalent():
     moments = cn.Moments([3.0, -4.0], np.array([[1.0, 0.3], [0.3, 0.5]]))
     from convexnovelty.uncertainty import FrobeniusBall, MeanEllipsoid
