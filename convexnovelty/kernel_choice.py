@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
@@ -80,7 +81,10 @@ def _area(kernel: str, kind: type[Any], options: dict[str, Any], fitted: Array, 
 
     shift = 0.0 if kernel == "linear" else fitted.mean(axis=0)
     try:
-        detector = kind(**{**options, "kernel": kernel}).fit(fitted - shift)
+        with warnings.catch_warnings():
+            # The area judges the candidate. What there is to say of the one that is taken is said where that learns.
+            warnings.simplefilter("ignore", UserWarning)
+            detector = kind(**{**options, "kernel": kernel}).fit(fitted - shift)
         return area_under_curve(-detector.score_samples(rest - shift), -detector.score_samples(strange - shift))
     except ConvexNoveltyError:
         return 0.0

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,19 @@ def test_the_columns_that_lie_far_from_the_centre_of_a_ball_are_named(tmp_path: 
     text = detect(capsys, *files, "--method", "soft-ball", "--kernel", "linear", "--top", "1")
     assert re.search(r"novel +b 90 \(ordinary (19|20)", text)
     assert "the value in the centre of the ball" in text and "nearest" not in text
+
+
+def test_a_kernel_that_is_not_taken_warns_of_nothing(tmp_path: Path, capsys: Any, rng: np.random.Generator) -> None:
+    """Around the origin the linear candidate separates nothing, and says so only where it is asked for."""
+    files = tmp_path / "train.csv", tmp_path / "new.csv"
+    for file, rows in zip(files, (40, 7), strict=True):
+        pd.DataFrame(rng.normal(size=(rows, 3)), columns=list("abc")).to_csv(file, index=False)
+    arguments = *map(str, files), "--method", "one-class-svm", "--top", "0"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "gaussian: it scores more often" in detect(capsys, *arguments)
+    with pytest.warns(UserWarning, match="w = 0 to the solver's accuracy"):
+        detect(capsys, *arguments, "--kernel", "linear")
 
 
 def test_the_odd_column_of_a_row_is_named(tmp_path: Path, capsys: Any, rng: np.random.Generator) -> None:

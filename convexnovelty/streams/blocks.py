@@ -18,7 +18,8 @@ __all__ = ["Blocks"]
 class Blocks(Source):
     """Blocks from a list or tuple, an iterator (read once), or a function without arguments that returns an iterator.
 
-    A block is a matrix, dense or sparse, a frame, a batch or a table of Arrow, or a pair of points and weights.
+    A block is a matrix, dense or sparse, a frame, a batch or a table of Arrow, or a pair of points and weights. Columns with names
+    are matched by them with those of the first block, in whose order they stand.
     """
 
     def __init__(self, given: Any, rows: int | None, columns: Columns) -> None:
@@ -61,6 +62,7 @@ class Blocks(Source):
             block = _points(raw)
             if index == 0:
                 self._names = names_of(block)
+            raw, block = _ordered(raw, self._names)
             found = _columns(block)
             if isinstance(found, list) and self.columns.features is not None:
                 found = list(self.columns.features)  # which are taken by name, wherever they stand
@@ -93,6 +95,16 @@ def _named(raw: Any) -> Any:
     if isinstance(raw, tuple):
         return tuple(map(_named, raw))
     return ArrowBlock(raw) if of_arrow(raw) else raw
+
+
+def _ordered(raw: Any, names: list[str] | None) -> tuple[Any, Any]:
+    """A block with the columns of its points in the order of ``names`` where it has these in another one, and its points."""
+    block = _points(raw)
+    found = names_of(block)
+    if names is None or found is None or found == names or sorted(found) != sorted(set(names)):
+        return raw, block
+    moved = block.select(names) if isinstance(block, ArrowBlock) else block[names]
+    return (moved, *raw[1:]) if isinstance(raw, tuple) else moved, moved
 
 
 def _points(raw: Any) -> Any:

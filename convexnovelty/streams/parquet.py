@@ -144,6 +144,10 @@ class ArrowBlock:
             return self.batch.column(wanted).to_numpy(zero_copy_only=False)
         return _matrix(self.batch.select(wanted))
 
+    def select(self, names: list[str]) -> ArrowBlock:
+        """The columns of these names."""
+        return ArrowBlock(self.batch.select(names))
+
 
 def _matrix(batch: Any) -> Any:
     columns = []

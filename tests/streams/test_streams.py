@@ -22,7 +22,7 @@ import scipy.sparse as sp
 import convexnovelty as cn
 from convexnovelty import streams
 from convexnovelty.errors import InputError
-from convexnovelty.estimators import OneClassSVM
+from convexnovelty.estimators import OneClassSVM, SingleClassMPM
 from convexnovelty.features import KernelFeatures
 from convexnovelty.moments import Moments
 
@@ -231,6 +231,39 @@ def test_scores_go_by_the_names_of_columns(X: np.ndarray, tmp_path: Path) -> Non
         list(streams.score_chunks(detector, frame[["a", "c"]]))
 
 
+@pytest.mark.parametrize("order", [["c", "a", "b"], ["b", "a", "c"]])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda frame: frame,
+        pl.from_pandas,
+        lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+        lambda frame: pa.RecordBatch.from_pandas(frame, preserve_index=False),
+    ],
+)
+def test_the_blocks_of_a_stream_are_matched_by_name(kind: Any, order: list[str]) -> None:
+    X, weights = np.random.default_rng(3).normal(size=(60, 3)) * [1, 5, 0.1] + [1, 2, 3], np.arange(1.0, 61.0)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    first, later = kind(frame[:30]), kind(frame[30:][order])
+    plain = Moments.estimate(X)
+    for source in ([first, later], iter([first, later]), lambda: iter([first, later])):
+        found = streams.moments_of(source)
+        assert list(found.names or []) == ["a", "b", "c"]
+        np.testing.assert_allclose(found.mean, plain.mean, rtol=1e-12)
+        np.testing.assert_allclose(found.covariance, plain.covariance, rtol=1e-12, atol=1e-14)
+    found = streams.moments_of([(first, weights[:30]), (later, weights[30:])])
+    np.testing.assert_allclose(found.mean, np.average(X, axis=0, weights=weights), rtol=1e-12)
+    weighted = [kind(frame[:30].assign(w=weights[:30])), kind(frame[30:].assign(w=weights[30:])[["w", *order]])]
+    found = streams.moments_of(weighted, weights="w")
+    np.testing.assert_allclose(found.mean, np.average(X, axis=0, weights=weights), rtol=1e-12)
+    back = streams.moments_of([later, first])
+    np.testing.assert_allclose(back.mean, plain.mean[["abc".index(name) for name in order]], rtol=1e-12)
+    machine = SingleClassMPM(kernel="linear").fit(lambda: iter([first, later]))
+    np.testing.assert_allclose(
+        machine.decision_function(X), SingleClassMPM(kernel="linear").fit(X).decision_function(X), rtol=1e-6, atol=1e-9
+    )
+
+
 def test_named_columns_may_stand_anywhere_in_each_block() -> None:
     first, second = pd.DataFrame({"a": [1.0], "b": [2.0]}), pd.DataFrame({"b": [4.0], "note": ["x"], "a": [3.0]})
     assert streams.moments_of([first, second], columns=["a", "b"]).mean.tolist() == [2.0, 3.0]
@@ -258,8 +291,12 @@ BAD = {
     "not a number": ([np.ones((2, 2)), np.array([[1.0, 2.0], [3.0, np.nan]])], r"block 1: X: nan .* row 1, column 1"),
     "columns": ([np.ones((2, 2)), np.ones((2, 3))], r"block 1: columns 3 were found where block 0 has 2"),
     "names": (
-        [pd.DataFrame({"a": [1], "b": [2]}), pd.DataFrame({"b": [1], "a": [2]})],
-        r"block 1: columns 'b', 'a' were found where block 0 has 'a', 'b'",
+        [pd.DataFrame({"a": [1], "b": [2]}), pd.DataFrame({"b": [1], "c": [2]})],
+        r"block 1: columns 'b', 'c' were found where block 0 has 'a', 'b'",
+    ),
+    "numbers for names": (
+        [pd.DataFrame({0: [1], 1: [2]}), pd.DataFrame({1: [1], 0: [2]})],
+        r"block 1: columns '1', '0' were found where block 0 has '0', '1'",
     ),
     "words": ([np.array([["x", "y"]])], r"block 0: .*give real numbers"),
     "weights": ([(np.ones((2, 1)), [1.0, -1.0])], r"block 0: weights: -1 was found at position 1"),
