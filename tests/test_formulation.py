@@ -465,7 +465,10 @@ def test_what_is_not_convex_is_named_where_it_is_given():
     ball = [cp.norm(x) <= 1]
     given = Formulation(cp.Problem(cp.Minimize(cp.sum(x)), ball), {"x": x})
     for made, said in (
-        (lambda: Formulation(cp.Problem(cp.Minimize(-cp.norm(x)), ball), {"x": x}), r"user's formulation has minimize "),
+        (
+            lambda: Formulation(cp.Problem(cp.Minimize(-cp.norm(x)), ball), {"x": x}),
+            r"user's formulation has minimize ",
+        ),
         (lambda: Formulation(cp.Problem(cp.Maximize(cp.sum_squares(x)), ball), {"x": x}), "has maximize "),
         (lambda: given.subject_to(lambda v: cp.norm(v["x"]) >= 0.5), r"with further constraints has 0.5 <= "),
         (lambda: given.plus(lambda v: cp.sqrt(v["x"][0])), "with a further term has minimize"),
@@ -481,7 +484,9 @@ def test_a_program_of_whole_numbers_has_no_dual():
     z = cp.Variable(3, integer=True)
     whole = Formulation(cp.Problem(cp.Minimize(cp.sum(z)), [cp.abs(z - 0.4) <= 3]), {"z": z})
     assert whole.solve("HIGHS").objective == -6.0
-    with pytest.raises(InputError, match=r"dual: user's formulation has integer variables, .* take the dual of one with them fixed"):
+    with pytest.raises(
+        InputError, match=r"dual: user's formulation has integer variables, .* take the dual of one with them fixed"
+    ):
         whole.dual()
 
 

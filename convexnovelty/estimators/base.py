@@ -46,6 +46,7 @@ __all__ = [
     "Learned",
     "NoveltyEstimator",
     "WeightedNoveltyEstimator",
+    "by_solver",
     "check_parameters",
     "checked_weights",
     "feature_map",
@@ -161,6 +162,26 @@ def takes_sparse(kernel: Any) -> bool:
 def is_pairwise(kernel: Any) -> bool:
     """Whether points come as a Gram matrix, of which scikit-learn's splitters take rows and columns alike."""
     return isinstance(kernel, Precomputed)
+
+
+def by_solver(estimator: Any, problem: Any) -> Any:
+    """The solution of a program by the solver that an estimator names, with a warning where its value has no digits.
+
+    That is for machines whose value is zero where nothing is separated alone, as the sentence says then. Others have a value of
+    zero where what they tell apart is certain.
+    """
+    from convexnovelty.attempts import UNTOLD
+
+    solution = problem.solve(None if estimator.solver == "auto" else estimator.solver)
+    nothing = solution.guarantee is not None and solution.guarantee.startswith(NOTHING)
+    if solution.attempts[-1].remark == UNTOLD and not nothing:
+        other = "" if estimator.solver == "auto" else ", or leave solver='auto'"
+        told = (
+            f"{type(estimator).__name__}: the residuals of {solution.solver} do not tell the value {solution.objective:.3g} from zero, so "
+            f"that neither it nor the region need have a digit; bring columns and points to comparable sizes{other}"
+        )
+        warnings.warn(told, UserWarning, stacklevel=6)
+    return solution
 
 
 def feature_map(X: Array, kernel: Kernel, rank: int | None) -> FeatureMap:

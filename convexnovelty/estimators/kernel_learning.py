@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from convexnovelty import kernels
-from convexnovelty.estimators.base import Learned, NoveltyEstimator
+from convexnovelty.estimators.base import Learned, NoveltyEstimator, by_solver
 from convexnovelty.estimators.scores import RegionScore
 from convexnovelty.features import KernelFeatures
 from convexnovelty.kernel_family import KernelFamily
@@ -73,7 +73,7 @@ class KernelLearningSVM(NoveltyEstimator):
         given = (family, self.outlier_fraction, self.scale_penalty, self.covariance_weight)
         solution = kernel_learning.by_pair_steps(*given) if self.solver == "auto" else None
         if solution is None:
-            solution = kernel_learning.kernel_learning(*given).solve(None if self.solver == "auto" else self.solver)
+            solution = by_solver(self, kernel_learning.kernel_learning(*given))
         self.kernel_weights_ = solution.values["mu"]
         region: Any = solution.region
         return Learned(

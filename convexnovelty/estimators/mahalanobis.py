@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from convexnovelty.estimators.base import Learned, NoveltyEstimator, feature_map, named_kernel
+from convexnovelty.estimators.base import Learned, NoveltyEstimator, by_solver, feature_map, named_kernel
 from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import LinearFeatures
 from convexnovelty.methods import mahalanobis_svm
@@ -86,7 +86,7 @@ class MahalanobisSVM(NoveltyEstimator):
             objective = -solution.objective  # of the primal, as the program has it
         else:
             problem = mahalanobis_svm.mahalanobis_svm(features, self.outlier_fraction, uncertainty, *given)
-            solution = problem.solve(None if self.solver == "auto" else self.solver)
+            solution = by_solver(self, problem)
             objective = solution.objective
         region: Any = solution.region
         score = LinearScore(region.normal) if isinstance(features, LinearFeatures) else RegionScore(features, region)

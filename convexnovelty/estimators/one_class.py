@@ -12,7 +12,14 @@ from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.distances import squared_norms
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import moved
-from convexnovelty.estimators.base import Learned, WeightedNoveltyEstimator, feature_map, named_kernel, takes_sparse
+from convexnovelty.estimators.base import (
+    Learned,
+    WeightedNoveltyEstimator,
+    by_solver,
+    feature_map,
+    named_kernel,
+    takes_sparse,
+)
 from convexnovelty.estimators.scores import BallScore, DistanceScore, ExpansionScore, RegionScore, Score
 from convexnovelty.features import FeatureMap
 from convexnovelty.kernels import Linear, Precomputed
@@ -139,7 +146,7 @@ class OneClassSVM(_KernelMachine):
             from convexnovelty.methods import one_class_svm  # the block solver needs no program, and starts sooner
 
             features = feature_map(X, kernel, self.rank)
-            solution = one_class_svm.one_class_svm(features, nu, weights=weights).solve(name)
+            solution = by_solver(self, one_class_svm.one_class_svm(features, nu, weights=weights))
             return self._solved(features, solution, X)
         result = solve_dual(X, kernel, upper=self._upper(X.shape[0], weights), tolerance=TOLERANCE, of_scores=OF_SCORES)
         score = ExpansionScore.of(X, result.multipliers, result.kernel)
@@ -191,7 +198,7 @@ class SoftBall(_KernelMachine):
             from convexnovelty.methods import soft_ball
 
             features = feature_map(X, kernel, self.rank)
-            solution = soft_ball.soft_ball(features, nu, weights=weights).solve(name)
+            solution = by_solver(self, soft_ball.soft_ball(features, nu, weights=weights))
             return self._solved(features, solution, X)
         kernel = kernel.fitted(X)
         if isinstance(kernel, Linear):

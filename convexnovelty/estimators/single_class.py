@@ -12,6 +12,7 @@ from convexnovelty.errors import InputError, SolverError
 from convexnovelty.estimators.base import (
     Learned,
     WeightedNoveltyEstimator,
+    by_solver,
     feature_map,
     knows_no_points,
     named_kernel,
@@ -262,7 +263,7 @@ class SingleClassMPM(WeightedNoveltyEstimator):
             solution = single_class_mpm.closed_form(moments, self.confidence, uncertainty, self.tail)
         else:
             problem = single_class_mpm.single_class_mpm(moments, self.confidence, uncertainty, self.tail)
-            solution = problem.solve(None if self.solver == "auto" else self.solver)
+            solution = by_solver(self, problem)
         region: Any = solution.region
         if self.false_alarm_rate is None:
             # The threshold of held-out points is theirs, whatever the scores of the others are.

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import convexnovelty as cn
 from convexnovelty.algorithms.smo import smo
-from convexnovelty.estimators import KernelLearningSVM, MahalanobisSVM, OneClassSVM, SoftBall
+from convexnovelty.estimators import KernelLearningSVM, MahalanobisSVM, OneClassSVM, SingleClassMPM, SoftBall
 from convexnovelty.false_positives import Calibration
 from convexnovelty.persistence import load, save
 from convexnovelty.uncertainty import FrobeniusBall
@@ -208,3 +208,40 @@ def test_a_gross_row_among_those_held_out_leaves_the_threshold():
         found = Calibration(np.append(np.delete(scores, np.argmax(scores)), gross), 0.1)
         assert found.threshold == pytest.approx(plain.threshold, abs=1e-6)
         assert found.bound == plain.bound
+
+
+@pytest.mark.parametrize("seed", [17, 20])
+def test_a_value_that_a_solver_does_not_tell_from_zero_is_warned_of(seed):
+    """Positive numbers over thirteen orders of magnitude: the dual fills the smallest first, so that the optimum is a sum of them."""
+    x, nu = np.exp(6.0 * np.random.default_rng(seed).normal(size=80)), 0.05
+    ordered, upper = np.sort(x), 1.0 / (nu * 80)
+    alpha = np.append(np.full(int(1 / upper), upper), 0.0)
+    alpha[-1] = 1.0 - alpha.sum()
+    truth = 0.5 * float(alpha @ ordered[: alpha.size]) ** 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert OneClassSVM(nu, kernel="linear").fit(x[:, None]).objective_ == pytest.approx(truth, rel=1e-6)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        by_name = OneClassSVM(nu, kernel="linear", solver="CLARABEL").fit(x[:, None])
+    said = [str(one.message) for one in told if "do not tell the value" in str(one.message)]
+    assert bool(said) is not (by_name.objective_ == pytest.approx(truth, rel=1e-3))
+    assert all(message.startswith("OneClassSVM: the residuals of CLARABEL") for message in said)
+    assert all("bring columns and points to comparable sizes, or leave solver='auto'" in message for message in said)
+
+
+@pytest.mark.parametrize("kind", [OneClassSVM, SoftBall, MahalanobisSVM, KernelLearningSVM, SingleClassMPM])
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_a_value_that_a_solver_knows_is_not_warned_of(kind, unit):
+    X = unit * np.random.default_rng(0).normal([4.0, 3.0], 1.0, size=(40, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kind(solver="CLARABEL").fit(X).objective_ != 0.0
+
+
+def test_where_nothing_is_separated_that_alone_is_said():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        OneClassSVM(0.1, kernel="linear", solver="CLARABEL").fit(X)
+    assert [("w = 0" in str(one.message), "do not tell" in str(one.message)) for one in told] == [(True, False)]
