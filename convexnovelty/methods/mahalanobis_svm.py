@@ -1131,6 +1131,7 @@ METHOD.step(
 METHOD.step(
     "metric_primal",
     "primal",
+    known=_known,
     claim="v = Sigma w turns products in the metric into plain ones",
     equation="equations 3 and 4",
     reference="formulation",
@@ -1139,6 +1140,7 @@ METHOD.step(
 METHOD.step(
     "dual",
     "primal",
+    known=_known,
     claim="the primal's optimum is minus the dual's, with w = Sigma^-1 X alpha",
     equation="equations 4 and 6",
     reference="formulation",
@@ -1148,6 +1150,7 @@ METHOD.step(
 METHOD.step(
     "kernel_dual",
     "dual",
+    known=_known,
     claim="Woodbury's identity gives the metric's Gram matrix from K alone",
     equation="equations 6 and 7",
     reference="formulation",
@@ -1156,6 +1159,7 @@ METHOD.step(
 METHOD.step(
     "kernel_dual_inverse",
     "kernel_dual",
+    known=_known,
     claim="Woodbury's identity again, backwards: the matrix of equation 7 is the inverse of r K^-1 + c H",
     equation="equations 7 and 8",
     reference="formulation",
@@ -1164,6 +1168,7 @@ METHOD.step(
 METHOD.step(
     "shaped_dual",
     "dual",
+    known=_known,
     claim="Woodbury's identity around Delta gives the metric's Gram matrix from X' Delta^-1 X",
     equation="section II-B, before equation 9",
     reference="formulation",
@@ -1172,6 +1177,7 @@ METHOD.step(
 METHOD.step(
     "shaped_dual_inverse",
     "shaped_dual",
+    known=_known,
     claim="Woodbury's identity backwards, for an invertible X' Delta^-1 X",
     equation="equation 9",
     reference="formulation",
@@ -1180,6 +1186,7 @@ METHOD.step(
 METHOD.step(
     "shaped_dual_inverse",
     "kernel_dual_inverse",
+    known=_known,
     claim="with Delta = r I the general model is the Frobenius ball's (erratum: the paper prints r I / (nu n))",
     equation="section II-B",
     reference="formulation",
@@ -1188,6 +1195,7 @@ METHOD.step(
 METHOD.step(
     "smo",
     "dual",
+    known=_known,
     claim="pairwise steps end at the optimum of the dual",
     equation="equation 6",
     reference="algorithm",
@@ -1196,6 +1204,7 @@ METHOD.step(
 METHOD.step(
     "block_dual",
     "dual",
+    known=_known,
     claim="working sets of the metric's Gram matrix, with Newton steps at the end, find the same optimum",
     equation="equations 6 and 7",
     reference="algorithm",
@@ -1204,6 +1213,7 @@ METHOD.step(
 METHOD.step(
     "libsvm",
     "kernel_dual",
+    known=_known,
     claim="libsvm on the metric's Gram matrix solves the dual",
     equation="equation 7",
     reference="other library",

@@ -75,6 +75,10 @@ NO_CONFIDENCE = [
 # What is known to the root of a solver's accuracy: weights of kernels as multipliers, and planes by their values.
 ROOTS = [
     (
+        "mahalanobis_svm",
+        Knobs(n=4, dimension=2, conditioning=3189.1548735971714, degeneracy=0.5, seed=691232, level=10.0, unit=1e-6),
+    ),
+    (
         "kernel_learning",
         Knobs(n=5, dimension=1, conditioning=9.491190464532025, degeneracy=0.3, seed=285450, unit=10.0),
     ),
