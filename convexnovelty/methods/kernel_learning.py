@@ -178,6 +178,8 @@ CONFIRMED = 1e-6
 HIDDEN = 1e-5
 # Beyond this ratio of mean squared lengths the pair steps, on the sum of the Gram matrices, see the largest kernel alone.
 ALIKE = 1e6
+# The ratio of sizes beyond which features are posed each in its own.
+APART = 1e2
 # The ratio of objectives beyond which a program is posed anew instead of following a number.
 FAR = 1e4
 # The dearest price of the largest score, beside the own cost of the plane that is cheapest at it.
@@ -438,13 +440,18 @@ def _sizes(family: KernelFamily) -> list[float]:
 
 
 def _sizes_in_programs(family: KernelFamily) -> list[Any]:
-    """The middle lengths, and those of each coordinate by itself where they are features: a constant would be lost beside powers."""
-    return [
-        np.array([middle_length(column**2) for column in factor.T])
-        if member.explicit
-        else middle_length(np.einsum("ij,ij->i", factor, factor))
-        for member, factor in zip(family.members, family.factors, strict=True)
-    ]
+    """The middle lengths, and those of each coordinate by itself where these are features that lie far apart.
+
+    A constant would be lost beside powers.
+    """
+
+    def size(member: FeatureMap, factor: Array) -> Any:
+        own = np.array([middle_length(column**2) for column in factor.T])
+        if member.explicit and own.max() > APART * own.min():
+            return own
+        return middle_length(np.einsum("ij,ij->i", factor, factor))
+
+    return [size(member, factor) for member, factor in zip(family.members, family.factors, strict=True)]
 
 
 def _socp(machine: Machine, weigh: Any) -> Formulation:
