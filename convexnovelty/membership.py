@@ -482,6 +482,11 @@ class Membership:
         return np.asarray(np.linalg.norm(self._free, axis=1) <= FLAT * self.widths)
 
     @cached_property
+    def _extents(self) -> Array:
+        """How far members differ in each coordinate, which equations with further variables may make less than its width."""
+        return self.widths if self._free is None else np.minimum(self.widths, np.linalg.norm(self._free, axis=1))
+
+    @cached_property
     def _is_across(self) -> bool:
         """Whether members keep to a plane, by equations, that is none of the planes along coordinates."""
         if self._free is None:
@@ -612,6 +617,8 @@ class Membership:
         centre, known = self.centre, np.zeros(self.size) if self._known is None else self._known
         for exact, left in ((known, np.where(self._flat, TOLERATED, SNAPPED)), (0.0, BESIDE)):
             sizes = np.maximum(self.widths, np.abs(exact - np.where(exact == 0, 0.0, self._arrays.at)))
+            # Beside its distance from the origin a middle may be nearer to the centre than a small set reaches.
+            sizes = np.where(self._flat, sizes, self._extents)
             near = np.abs(centre - exact) <= left * sizes + DIGITS * np.abs(exact)
             # Some coordinates of a point in a plane that is across them, moved without the others, leave the plane.
             near &= self._flat | (near.all() or not self._is_across)

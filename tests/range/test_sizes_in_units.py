@@ -222,3 +222,31 @@ def test_a_size_that_is_a_small_difference_of_large_terms_comes_with_a_warning()
     with pytest.warns(UserWarning, match="known to a share of .* of itself only, since its membership states a small"):
         found = gauge(Entropic(1.0).centred(MEAN), MEAN + 0.03 * step)
     assert found == pytest.approx(0.0009 * right, rel=0.1)
+
+
+# -- sets that are made of others --------------------------------------------------------------------------------------
+
+
+def blocks(S, at, r, g):
+    """A ball of the spectral norm."""
+    a, G = symmetric(), np.diag(1 / g)
+    return [S - at == a, cp.bmat([[r * np.eye(3), G @ a @ G], [G @ a @ G, r * np.eye(3)]]) >> 0]
+
+
+MADE = {
+    "dilation": lambda ball: 2 * ball(1.0),
+    "intersection": lambda ball: ball(1.0) & ball(3.0),
+    "hull": lambda ball: ball(1.0) | ball(0.3),
+    "sum": lambda ball: ball(0.6) + ball(0.4),
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("kind", [split, blocks, one_constraint])
+@pytest.mark.parametrize("radius", [1e-3, 1e-4, 1e-6])
+def test_sets_that_are_small_beside_their_centre_are_not_moved_with_their_middle(kind, radius, made):
+    r = cp.Variable(nonneg=True)
+    right = solved(kind(cp.Constant(CENTER + STEP), CENTER, r, EQUAL), r) / radius
+    around = MADE[made](lambda share: own(kind, EQUAL, 1.0).replaced(radius=share * radius))
+    found = gauge(around.centred(cn.Moments(MEAN, CENTER)), CENTER + STEP)
+    assert found == pytest.approx(right, rel=1e-6)
