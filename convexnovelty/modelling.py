@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures
-from convexnovelty.regions import ROUNDING, Guarantee, HalfSpace, Interval, below_level, spread
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, HalfSpace, Interval, below_level, spread
 from convexnovelty.validation import Array, fraction, vector
 
 if TYPE_CHECKING:  # estimators that need no program read their thresholds here, and start sooner without it
@@ -351,6 +351,8 @@ def margin_reading(
         # What a solver left of w is rounding, and would cut through the sample at random.
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, interval)
     scale = spread(scores[shares > 0])
+    if doubts is not None:  # what the scores of points on the boundary are not known to is a tie as well
+        scale = max(scale, float(doubts[np.abs(scores - interval.used) <= doubts].max()) / TIE_TOLERANCE)
     region = HalfSpace(normal, interval.used + shift, scale=scale)
     out = below_level(scores, interval.used, scale) & (shares > 0)
     counted = int(out.sum())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import warnings
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import convexnovelty as cn
 from convexnovelty.methods import negative_data
@@ -51,6 +52,7 @@ def test_a_strip_near_the_origin_by_hand(method, form, h, unit):
     shift = [64.0, -32.0] if method == "separation_from_mean" else [0.0, 0.0]
     assert abs(solution.objective) == pytest.approx((unit * h) ** 2 / 2, rel=1e-6)
     assert np.linalg.norm(solution.region.normal - [0.0, unit * h]) <= 1e-3 * unit * h
+    assert solution.guarantee.startswith("0 of 60 training points lie")
     assert solution.region.contains(probe + shift).tolist() == [True, False, False]
 
 
@@ -173,3 +175,28 @@ def test_pair_steps_end_at_a_share_of_the_value(factor):
     found = negative_data.sequential(cn.KernelFeatures(X, cn.kernels.gaussian(gamma=gamma)), y, 0.3)
     low, high, _ = _exact(X, y, gamma, 0.3, found.values["alpha"])
     assert high == pytest.approx(low, rel=1e-3 if factor < 0.1 else 1e-6)
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.4])
+def test_raw_columns_in_exact_arithmetic(nu):
+    """Thirty columns of sixty points, a quarter of them reflected: the squared distance is 1e-12 of that of the points."""
+    X, y = _raw(load_breast_cancer, 60, lambda k: k % 4 == 0)
+    dual, primal = (cn.negative_data(cn.LinearFeatures(X), y, nu, form).solve() for form in ("dual", "primal"))
+    upper = 1 / (Fraction(str(nu)) * 60)
+    weights = [min(max(Fraction(float(a)), Fraction(0)), upper) for a in dual.values["alpha"]]
+    normal = [sum(a * Fraction(float(x)) for a, x in zip(weights, y * column, strict=True)) for column in X.T]
+    highest = float(sum(x * x for x in normal) / sum(weights) ** 2 / 2)
+    scores = [
+        sum(Fraction(float(w)) * Fraction(float(x)) for w, x in zip(primal.values["w"], row, strict=True))
+        for row in y[:, None] * X
+    ]
+    lowest, left = Fraction(0), Fraction(1)
+    for score in sorted(scores):
+        lowest, left = lowest + min(left, upper) * score, left - min(left, upper)
+    least = float(
+        lowest - sum(Fraction(float(w)) ** 2 for w in primal.values["w"]) / 2
+    )  # 8.6 of the plane, at its best offset
+    assert highest == pytest.approx(least, rel=1e-6)
+    assert dual.objective == pytest.approx(highest, rel=1e-6)
+    assert -primal.objective == pytest.approx(highest, rel=1e-6)
+    assert dual.guarantee == primal.guarantee
