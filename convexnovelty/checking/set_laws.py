@@ -7,7 +7,10 @@ within a subspace are the set of that subspace. Whatever it states is used somew
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
+import numbers
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,11 +21,13 @@ import numpy as np
 from convexnovelty import uncertainty as sets
 from convexnovelty.checking.gaps import largest, shortfall
 from convexnovelty.checking.report import Row
-from convexnovelty.checking.set_values import KAPPA, around, distance, evaluator, law_row, unit_of
-from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.checking.set_values import KAPPA, around, distance, evaluator, joint, law_row, unit_of
+from convexnovelty.errors import ConvexNoveltyError, InputError, RecompilationError
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import Adversary, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite
+from convexnovelty.uncertainty.counterparts import evaluate
+from convexnovelty.uncertainty.sizes import is_read, says_the_same
 from convexnovelty.validation import Array
 
 __all__ = ["UNSTATED", "exactness", "own_laws", "tried_row"]
@@ -50,7 +55,7 @@ def exactness(recipe: UncertaintySet) -> list[Row]:
 def own_laws(recipe: UncertaintySet, moments: Moments, tried: list[Array], tolerance: float) -> list[Row]:
     """The rows on gauge, ellipsoidal form, closed forms at other numbers, radius zero, rotation and subspaces, where stated."""
     rows: list[Row] = []
-    if _states_gauge(recipe):
+    if _states_gauge(recipe) or _has_size(recipe, moments):
         claim = "the gauge is the least radius at which the set holds a member"
         rows.append(
             tried_row(recipe, "gauge", "membership", claim, lambda: _gauge_gap(recipe, moments, tried[0]), HELD)
@@ -63,7 +68,9 @@ def own_laws(recipe: UncertaintySet, moments: Moments, tried: list[Array], toler
             )
         )
     rows += _rows_at_other_numbers(recipe, moments, tried[0], tolerance)
-    if recipe.nominal_at_zero and "radius" in recipe.numbers() and not isinstance(recipe, Composite):
+    rows += _rows_of_changes(recipe, moments, tried[0], tolerance)
+    sized = recipe.nominal_at_zero and "radius" in recipe.numbers() and not isinstance(recipe, Composite)
+    if sized and is_read(around(recipe, moments), "radius"):
         rows.append(_row_at_zero(recipe, moments, tried[0], tolerance))
     if recipe.rotation_invariant:
         claim = "the set of a rotated centre is the rotated set"
@@ -101,35 +108,56 @@ def _states_gauge(recipe: Any) -> bool:
     return type(recipe).gauge not in UNSTATED and recipe.grows_by in vars(recipe) and not isinstance(recipe, Composite)
 
 
+def _has_size(recipe: Any, moments: Moments) -> bool:
+    """Whether a convex program finds the gauge by a number of the set that can be smaller and larger.
+
+    Where more follows from that number, the gauge is searched for in sets that have another one, as it would be here.
+    """
+    name = recipe.grows_by
+    number = vars(recipe).get(name)
+    if not number or isinstance(recipe, Composite) or (isinstance(recipe, MeanSet) and recipe.uses_covariance):
+        return False
+    if not is_read(around(recipe, moments), name):
+        return False
+    try:
+        recipe.replaced(**{name: 0.5 * number})
+    except ConvexNoveltyError:  # a number that must be whole
+        return False
+    return bool(recipe.is_plain(name))
+
+
 def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
     """How far some members are from sets that are just large enough by the gauge.
 
     They are the worst member of one direction, a point on its way, and a mixture of the worst members of several: worst
-    members alone are corners, or differ from the centre by rank one, where other norms have the same value.
+    members alone are corners, or differ from the centre by rank one, where other norms have the same value. Of a gauge that the
+    class does not state, but the library finds, a point on the way will do.
     """
     centred = around(recipe, moments)
     alone = recipe.centred(np.zeros(moments.dimension) if isinstance(recipe, PointSet) else moments)
     size = float(recipe.numbers()[recipe.grows_by])
     centres = centred.center if isinstance(centred.center, tuple) else (centred.center,)
-    worst = [_parts(Adversary(centred)(w, KAPPA).member) for w in _around(a)]
+    stated = _states_gauge(recipe)
+    worst = [_parts(Adversary(centred)(w, KAPPA).member) for w in (_around(a) if stated else [a])]
     if size == 0:
         return _gauge_at_zero(recipe, alone, worst[0], moments)
     steps = [tuple(_without_dust(b - c) for b, c in zip(member, centres, strict=True)) for member in worst]
     mixed = tuple(sum(parts) / len(steps) for parts in zip(*steps, strict=True))
     gaps = []
-    for share, step in ((1.0, steps[0]), (0.5, steps[0]), (1.0, mixed)):
+    for share, step in ((0.5, steps[0]), (1.0, steps[0]), (1.0, mixed))[: 3 if stated else 1]:
         member = tuple(c + share * s for c, s in zip(centres, step, strict=True))
         given = (
             (*member, np.asarray(moments.covariance)) if isinstance(recipe, MeanSet) and len(member) == 1 else member
         )
-        told = float(alone.gauge(*given))
+        told = float(alone.gauge(*given) if stated else sets.gauge(alone, given if len(given) > 1 else given[0]))
         if not 0 <= told <= size * (1 + ABOVE):
             raise InputError(f"a member of the set of size {size:.6g} has the gauge {told:.6g}")
         for bound, inside in ((told * (1 + ABOVE) + 1e-6 * size, True), (told * (1 - BELOW), False)):
             if not inside and told <= 1e-3 * size:
                 continue
-            held = around(recipe.replaced(**{recipe.grows_by: bound}), moments)
-            apart = distance(held, member if len(member) > 1 else member[0])
+            apart = _apart(recipe, bound, member, moments)
+            if inside and apart > HELD and not stated:
+                apart = _apart(recipe, told, member, moments)  # a set need not lie within the larger ones
             if not math.isfinite(apart):
                 raise InputError(f"the distance of a member from the set of size {bound:.6g} is not finite")
             if inside:
@@ -141,6 +169,12 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
                     f"the gauge of a member is {told:.6g}, and the set of size {bound:.6g} does not hold it"
                 )
     return largest(gaps)
+
+
+def _apart(recipe: Any, size: float, member: tuple[Array, ...], moments: Moments) -> float:
+    """How far a member is from the set of a size."""
+    held = around(recipe.replaced(**{recipe.grows_by: size}), moments)
+    return distance(held, member if len(member) > 1 else member[0])
 
 
 def _parts(member: Any) -> tuple[Array, ...]:
@@ -239,6 +273,95 @@ def _rows_at_other_numbers(recipe: UncertaintySet, moments: Moments, a: Array, t
 
     claim = f"the closed forms hold at other values of {name}"
     return [tried_row(recipe, "closed form", "derived counterpart", claim, gap, tolerance)]
+
+
+def _rows_of_changes(recipe: UncertaintySet, moments: Moments, a: Array, tolerance: float) -> list[Row]:
+    """A set with another number against one that is made with it, and a counterpart in which that number is set."""
+    rows: list[Row] = []
+    for name in [] if isinstance(recipe, Composite) else _own_numbers(recipe):
+        changed = _changed(recipe, name, moments)
+        if changed is None:
+            continue
+        anew = _anew(recipe, name, changed.numbers()[name])
+        if anew is not None:
+            claim = f"with another {name} it is the set that is made with it"
+            gap = functools.partial(_anew_gap, changed, anew, moments, a)
+            rows.append(tried_row(recipe, "replaced", "constructor", claim, gap, tolerance))
+        if recipe.is_plain(name) and not _told(around(recipe, moments), a):
+            continue  # the counterpart is derived from a membership that the number enters as it stands
+        claim = f"a counterpart in which {name} is set is that of the set made with it"
+        gap = functools.partial(_set_gap, recipe, changed, name, moments, a)
+        rows.append(tried_row(recipe, "set", "counterpart", claim, gap, tolerance))
+    return rows
+
+
+def _own_numbers(recipe: UncertaintySet) -> list[str]:
+    """The numbers that a user gives: those that the constructor takes, and the one by which the set grows."""
+    try:
+        taken = set(inspect.signature(type(recipe)).parameters)
+    except (TypeError, ValueError):
+        taken = set()
+    return [name for name in recipe.numbers() if name in taken | {recipe.grows_by}]
+
+
+def _changed(recipe: Any, name: str, moments: Moments) -> Any:
+    """The set with another value of a number, None where it takes none of those that are tried."""
+    present = vars(recipe)[name]
+    whole = isinstance(present, numbers.Integral)
+    for value in (present + 1,) if whole else (m * present for m in reversed(MULTIPLES)):
+        try:
+            changed = recipe.replaced(**{name: value})
+            if not recipe.is_plain(name):
+                sets.membership_of(around(changed, moments))
+        except ConvexNoveltyError:
+            continue
+        if changed.numbers()[name] != present:
+            return changed
+    return None
+
+
+def _anew(recipe: Any, name: str, value: float) -> Any:
+    """The set that the constructor makes with the number, where it takes that by its name; None where it does not."""
+    try:
+        parameters = inspect.signature(type(recipe)).parameters
+        bound = inspect.signature(type(recipe)).bind(*recipe._made_with[0], **recipe._made_with[1])
+    except (TypeError, ValueError):
+        return None
+    if name not in parameters or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):
+        return None
+    known = recipe.numbers()
+    arguments = {key: known.get(key, held) for key, held in bound.arguments.items()}
+    return type(recipe)(**{**arguments, name: value})
+
+
+def _anew_gap(changed: Any, anew: Any, moments: Moments, a: Array) -> float:
+    one, other = around(changed, moments), around(anew, moments)
+    gaps = [_relative(*told, other, a) for told in zip(_told(one, a), _told(other, a), strict=True)]
+    if not says_the_same(one, other):
+        gaps.append(_relative(evaluator(one)(a, "derived"), evaluator(other)(a, "derived"), other, a))
+    return largest(gaps)
+
+
+def _set_gap(recipe: Any, changed: Any, name: str, moments: Moments, a: Array) -> float:
+    """How far the worst case of a counterpart, whose number is set after it was made, is from that of the changed set."""
+    center = np.zeros(moments.dimension) if isinstance(recipe, PointSet) else moments
+    posed: Any = joint(recipe).tunable()
+    robust = posed.centred(center)
+    made = {
+        "points": lambda: sets.support(robust, a),
+        "mean": lambda: sets.support(robust, a),
+        "covariance": lambda: sets.worst_deviation(robust, a),
+        "moments": lambda: sets.worst_loss(robust, a, KAPPA),
+    }[robust.family]()
+    held = next((known for known in robust.tunables() if known in (name, f"means_{name}")), None)
+    if held is None:
+        return 0.0  # no parameter follows it: whoever sets it makes the program anew
+    try:
+        robust.tunables()[held].set(changed.numbers()[name])
+    except RecompilationError:
+        return 0.0
+    there = around(changed, moments)
+    return _relative(evaluate(made), evaluator(there)(a, "best"), there, a)
 
 
 def _told(centred: UncertaintySet, a: Array) -> list[float]:

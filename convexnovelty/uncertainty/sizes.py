@@ -15,7 +15,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.tools import listed
 
-__all__ = ["is_read"]
+__all__ = ["is_read", "says_the_same"]
 
 ENROLS_NOTHING = "the numbers of sets"
 
@@ -25,11 +25,12 @@ UNSTATED = tuple(family.gauge for family in (CovarianceSet, MeanSet, MomentSet, 
 def is_read(uncertainty: Any, name: str) -> bool:
     """Whether the membership of a centred set is another one where its number ``name`` is.
 
-    A class that states by which number it grows, or its gauge, is taken at its word; so is one of which nothing can be told,
-    as it has no centre yet.
+    A class that states by which number it grows, or its gauge, is taken at its word of that number; so is one of which nothing
+    can be told, as it has no centre yet.
     """
     kind = type(uncertainty)
-    if kind.grows_by is not UncertaintySet.grows_by or kind.gauge not in UNSTATED:
+    stated = kind.grows_by != UncertaintySet.grows_by or kind.gauge not in UNSTATED
+    if name == kind.grows_by and stated:
         return True
     if not isinstance(uncertainty, PointSet) and uncertainty._moments is None:
         return True
@@ -44,14 +45,19 @@ def _differs(uncertainty: Any, name: str) -> bool:
             changed = uncertainty.replaced(**{name: other})
         except InputError:  # the class takes no such number
             continue
-        try:
-            member = _variables(uncertainty)
-            one, two = listed(uncertainty.plain().membership(*member)), listed(changed.membership(*member))
-        except Exception:  # what a user's membership raises, which is told wherever the set is used
-            return True
-        if len(one) != len(two) or not all(map(_is_same, one, two)):
+        if not says_the_same(uncertainty.plain(), changed):
             return True
     return False
+
+
+def says_the_same(one: Any, other: Any) -> bool:
+    """Whether two centred sets of one kind write the same membership, number by number; not where one cannot be written."""
+    try:
+        member = _variables(one)
+        first, second = listed(one.membership(*member)), listed(other.membership(*member))
+    except Exception:  # what a user's membership raises, which is told wherever the set is used
+        return False
+    return len(first) == len(second) and all(map(_is_same, first, second))
 
 
 def _variables(uncertainty: Any) -> list[Any]:

@@ -9,7 +9,8 @@ import pytest
 import convexnovelty as cn
 from convexnovelty import uncertainty as sets
 from convexnovelty.checking.contract import check_set
-from convexnovelty.uncertainty import derived
+from convexnovelty.uncertainty import base as base_of_sets
+from convexnovelty.uncertainty import derived, gauges
 
 MOMENTS = cn.Moments([3.0, -2.0], [[1.0, 0.3], [0.3, 0.6]])
 
@@ -308,3 +309,91 @@ def test_worst_members_of_other_shapes_are_refused(base, member, message):
         cn.errors.InputError, match=f"its worst_member gave what is no member of its family .*{message}"
     ):
         sets.worst_member(centred, [1.0, 0.0])
+
+
+class Computed(sets.CovarianceSet):
+    """What its constructor computes from the radius is all that its membership knows of it."""
+
+    def __init__(self, radius=0.1, scale=2.0):
+        super().__init__(radius)
+        self.extra = scale * radius
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.extra]
+
+
+class Flat(sets.CovarianceSet):
+    """A ball within the covariances of one trace."""
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.radius, cp.trace(S) == np.trace(self.center)]
+
+
+class Closed(Spread):
+    """A closed form in the number as a program may set it."""
+
+    def worst_deviation(self, a):
+        return cp.norm(cp.hstack([self.factor @ a, self.tuned("radius", np.sqrt) * a]))
+
+
+GAUGE = "the gauge is the least radius at which the set holds a member"
+REPLACED = "with another radius it is the set that is made with it"
+SET = "a counterpart in which radius is set is that of the set made with it"
+
+
+@pytest.mark.parametrize("kind", [Computed, Flat, Closed])
+def test_what_follows_from_a_number_has_rows_that_hold(kind):
+    rows = check_set(kind(0.2), moments=MOMENTS)
+    assert {row.verdict for row in rows} == {"pass"}
+    claims = {row.claim for row in rows}
+    assert REPLACED in claims
+    assert (GAUGE in claims) is (kind is not Computed)
+    assert (SET in claims) is (kind is not Flat)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.5, 0.0, np.inf])
+def test_a_gauge_that_the_library_finds_wrong_is_seen(monkeypatch, share):
+    right = gauges._by_program
+    monkeypatch.setattr(gauges, "_by_program", lambda *given: share * right(*given))
+    for recipe in (Spread(0.2), Flat(0.2), Cloud(0.2), Pair(0.2), Shift(0.2)):
+        assert set(fails(recipe)) == {GAUGE}, recipe
+
+
+def test_a_copy_with_another_number_that_keeps_what_was_computed_is_seen(monkeypatch):
+    monkeypatch.setattr(base_of_sets, "computed", lambda *given: {})
+    assert REPLACED in fails(Computed(0.2))
+    assert not fails(Spread(0.2))
+
+
+def test_a_copy_that_takes_the_default_of_another_argument_is_seen():
+    class Forgets(Computed):
+        def replaced(self, **changes):
+            return type(self)(**changes)
+
+    assert REPLACED in fails(Forgets(0.2, 3.0))
+    assert not fails(Forgets(0.2, 2.0))
+
+
+def test_a_counterpart_that_does_not_follow_its_number_is_seen():
+    class Stays(Closed):
+        def tuned(self, name, transform=None):
+            self.watch(name, lambda changed: None)
+            return cp.Parameter(nonneg=True, value=transform(self.radius))
+
+    assert set(fails(Stays(0.2))) == {SET}
+
+
+def test_numbers_of_other_names_are_changed_too():
+    class Named(sets.CovarianceSet):
+        grows_by = "bound"
+
+        def __init__(self, bound=0.5, power=2):
+            super().__init__()
+            self.bound, self.power = bound, power
+
+        def membership(self, S):
+            return [cp.norm(S - self.center, "fro") <= self.bound**self.power]
+
+    rows = check_set(Named(), moments=MOMENTS)
+    assert {row.verdict for row in rows} == {"pass"}
+    assert [row.claim.split()[2] for row in rows if row.source == "replaced"] == ["bound", "power"]
