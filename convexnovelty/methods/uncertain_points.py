@@ -33,7 +33,16 @@ from convexnovelty.modelling import (
 )
 from convexnovelty.regions import HalfSpace
 from convexnovelty.solution import Values
-from convexnovelty.uncertainty import Adversary, NormBall, PointSet, derived_twice, scaled, support, worst_member
+from convexnovelty.uncertainty import (
+    Adversary,
+    NormBall,
+    PointSet,
+    derived_twice,
+    membership_of,
+    scaled,
+    support,
+    worst_member,
+)
 from convexnovelty.validation import Array, vector
 
 METHOD = Method(
@@ -278,19 +287,20 @@ def _one_size(features: FeatureMap, scales: Any = None) -> str | None:
 def nearest_sum(
     features: FeatureMap, outlier_fraction: float, uncertainty: PointSet | None, scales: Any = None
 ) -> Formulation:
-    """Reduced hull plus set: the point of their sum that is nearest to the origin, by the membership as it stands."""
+    """Reduced hull plus set: the point of their sum that is nearest to the origin, by the membership alone."""
     nu, sizes = Tunable("outlier_fraction", outlier_fraction, outlier_share), _scales(scales, features.n)
     around = _centred(features, uncertainty)
     phi, unit = np.asarray(features.training) / features.middle, features.middle
     alpha, u, w = cp.Variable(features.n, nonneg=True), cp.Variable(features.dimension), cp.Variable(phi.shape[1])
     price = slack_price(nu, equal := sample_shares(None, features.n))
-    position = cp.multiply(unit, u)
-    members = around.membership(position)
+    # The membership as arrays in a scale of its own: in the units of the data a radius of 1e-8 is near a solver's tolerance.
+    member, held = membership_of(around).multiple(1.0)
     constraints = [
         w == phi.T @ alpha + float(sizes[0]) * u,
+        u == member / unit,
         alpha <= price * equal,
         cp.sum(alpha) == 1,
-        *(members if isinstance(members, (list, tuple)) else [members]),
+        *held,
     ]
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2), constraints),

@@ -98,8 +98,14 @@ ROOTS = [
     ),
 ]
 
-# Coefficients that are rounding in the axes of a covariance, which decided the scale in which right points were judged.
+# Coefficients that are rounding in the axes of a covariance, or small in the units of the data, which decided the scale in which
+# right points were judged.
 ROUNDED = [
+    ("uncertain_points", Knobs(n=3, dimension=4, conditioning=22.41406019815469, seed=949500, level=1.0, unit=1e-6)),
+    (
+        "uncertain_points",
+        Knobs(n=9, dimension=4, conditioning=16563.373852515117, degeneracy=0.7, seed=648592, unit=1e-5),
+    ),
     (
         "single_class_mpm",
         Knobs(n=10, dimension=3, conditioning=114.8441705849779, degeneracy=0.3, seed=342558, unit=0.01),
