@@ -29,9 +29,7 @@ __all__ = ["Coordinates", "FeatureMap", "KernelFeatures", "LinearFeatures", "mid
 FAR = 3.0  # how much longer the root of the mean is where a few points decide it
 TOLERANCE = 1e-13  # pivots below this share of the largest k(x, x) count as zero: a few hundred roundings
 KNOWN = 1e-8  # share of the largest k(x, x) down to which the pivots of a Gram matrix have the digits of an answer
-ENTRIES = (
-    4 * 10**6
-)  # numbers that explicit features of a sample may take: 32 MB, and some copies of them while they are factored
+ENTRIES = 4 * 10**6  # numbers that explicit features of a sample may take: 32 MB, and some copies to factor them
 ROUNDED = 4 * float(np.finfo(np.float64).eps)  # share of k(x, x) that rounding hides in a Gram matrix
 
 
@@ -219,7 +217,7 @@ class KernelFeatures(FeatureMap):
 
     .. math:: K_{pp} = L_p L_p', \qquad c(z) = L_p^{-1} k(x_p, z)
 
-    Values of a kernel are squares: beside the largest, features below :math:`10^{-6}` of it are rounding, as a constant is
+    Values of a kernel are squares, of which features shorter than :math:`10^{-6}` of the longest are rounding, as a constant is
     beside powers of columns in the thousands. The basis of a linear or a polynomial kernel is then found from its explicit features.
 
     Parameters
