@@ -21,7 +21,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.cones import svec
 from convexnovelty.conic import ConicProgram
 from convexnovelty.covariances import own_axes
-from convexnovelty.errors import EmptySetError, SolverError
+from convexnovelty.errors import ConvexNoveltyError, EmptySetError, SolverError
 from convexnovelty.least_value import least_value
 from convexnovelty.membership import Membership
 from convexnovelty.moments import Moments
@@ -44,6 +44,8 @@ LAST_DIGITS = 1e-12  # share of a centre that rounding, there and in a member, l
 ROUNDED = 16.0 * float(np.finfo(np.float64).eps)  # share of a number that is rounding of it
 DOUBTFUL, ROUGH = 1e-4, 0.1  # where there is a warning, and where the size is none
 NEAR, DIGITS = 1e-6, 1e-10  # shares of a size up to which it is searched for, by distances and by values of constraints
+STEPS, SETTLED = 12, 1e-8  # in which a size is looked for by multiples, and how far from one they may be in the end
+LEVEL = -0.25  # slope of multiples over sizes, both as logarithms, that is steep enough to follow
 LEAST = (1e-18, 1e-80)  # shares of the size where these searches begin below which nothing is left of a size
 STILL = 1e-9  # step, in widths of the set, below which such a difference is none
 
@@ -264,7 +266,34 @@ def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float
     farthest, by_values = largest * max(present, moved), _by_values(uncertainty, name, blocks)
     if by_values is not None:
         return _first_size(by_values, present, farthest, DIGITS, squared=True)
+    found = _by_multiples(uncertainty, name, blocks, present) if uncertainty.nominal_at_zero else None
+    if found is not None:
+        return found if found <= farthest else math.inf
     return _first_size(is_near, present, farthest, NEAR)
+
+
+def _by_multiples(uncertainty: Any, name: str, blocks: list[Array], start: float) -> float | None:
+    """The size at which the set itself, and no multiple of it, first holds the member; None where that is not found in a few steps.
+
+    Multiples are known to more digits than distances, and where the set grows in proportion one of them tells the size.
+    """
+    before: tuple[float, float] | None = None
+    at = math.log(start)
+    for _ in range(STEPS):
+        try:
+            multiple = _minkowski(uncertainty.replaced(**{name: math.exp(at)}), blocks)
+        except (ConvexNoveltyError, OverflowError):
+            return None
+        if not 0.0 < multiple < math.inf:
+            return None
+        left = math.log(multiple)
+        if abs(left) <= SETTLED:
+            return math.exp(at + left)
+        slope = (left - before[1]) / (at - before[0]) if before is not None else -1.0
+        before = at, left
+        # Where something else than the size bounds the set, be it that covariances are semidefinite, it says next to nothing.
+        at -= left / min(slope, LEVEL)
+    return None
 
 
 def _first_size(

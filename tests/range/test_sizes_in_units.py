@@ -178,7 +178,7 @@ def test_a_size_that_enters_squared_may_lie_far_from_the_present_one(unit, prese
 def test_a_size_far_below_the_present_one_is_no_power_of_two_of_that():
     right = float(np.linalg.norm(1e-6 * SHIFT))
     assert gauge(Squared(1e3).centred(0 * MEAN), 1e-6 * SHIFT) == pytest.approx(right, rel=1e-7)
-    assert gauge(SquaredWithFurther(1e3).centred(0 * MEAN), 1e-6 * SHIFT) == pytest.approx(right, rel=2e-6)
+    assert gauge(SquaredWithFurther(1e3).centred(0 * MEAN), 1e-6 * SHIFT) == pytest.approx(right, rel=1e-6)
     assert gauge(Squared(1e-3).centred(0 * MEAN), 1e6 * SHIFT) == pytest.approx(1e12 * right, rel=1e-7)
     assert gauge(Squared(1e-3).centred(0 * MEAN), SHIFT, largest=0.5) == math.inf
 
@@ -190,6 +190,20 @@ def test_a_size_in_a_denominator(columns):
     right = float(np.abs(np.linalg.eigvalsh(inverse @ STEP @ inverse.T)).max())
     around = Reciprocal(1.0).centred(cn.Moments(columns * MEAN, gg * CENTER))
     assert gauge(around, gg * (CENTER + STEP)) == pytest.approx(right, rel=1e-7)
+
+
+class SplitSquared(CovarianceSet):
+    def membership(self, S):
+        a, b = symmetric(), symmetric()
+        return [S - self.center == a + b, cp.sum_squares(a) <= self.radius**2, cp.norm(b, "nuc") / self.radius <= 0.5]
+
+
+@pytest.mark.parametrize("unit, present", [(1e-6, 1e-3), (1.0, 0.01), (1.0, 100.0), (1e6, 1e3)])
+def test_a_size_that_enters_squared_beside_further_variables(unit, present):
+    r, a = cp.Variable(nonneg=True), symmetric()
+    right = solved([cp.norm(a, "fro") <= r, cp.norm(STEP - a, "nuc") <= 0.5 * r], r) * unit**2
+    around = SplitSquared(present * unit**2).centred(cn.Moments(unit * MEAN, unit**2 * CENTER))
+    assert gauge(around, unit**2 * (CENTER + STEP)) == pytest.approx(right, rel=3e-7)
 
 
 class Widened(PointSet):
