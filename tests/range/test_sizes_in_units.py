@@ -123,6 +123,22 @@ def test_the_gauge_of_points_and_of_pairs_in_every_unit(unit, columns):
     assert gauge(pairs, member) == pytest.approx(np.linalg.norm(SHIFT) + np.linalg.norm(STEP), rel=1e-6)
 
 
+def diagonal(S, at, r, g):
+    d = cp.Variable(3)
+    return [S - at == cp.diag(d), cp.norm(d / g**2) <= r]
+
+
+@pytest.mark.parametrize("unit, size", [(1e-8, 1e9), (1.0, 1.0), (1e8, 1e-9)])
+@pytest.mark.parametrize("columns", [EQUAL, OWN])
+def test_what_no_size_holds_has_the_size_infinity_in_every_unit(unit, size, columns):
+    gg = np.outer(unit * columns, unit * columns)
+    around = own(diagonal, unit * columns, size).centred(cn.Moments(unit * columns * MEAN, gg * CENTER))
+    for share in (1.0, 1e-6):
+        assert gauge(around, gg * (CENTER + share * STEP)) == math.inf
+    along = np.diag(np.diag(STEP))
+    assert gauge(around, gg * (CENTER + along)) == pytest.approx(size * np.linalg.norm(along), rel=1e-6)
+
+
 class Relative(CovarianceSet):
     """A radius that is a share of the total variance."""
 
