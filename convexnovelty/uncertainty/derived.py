@@ -42,6 +42,7 @@ __all__ = ["derived_deviation", "derived_loss", "derived_support", "membership_o
 
 ENROLS_NOTHING = "what is derived from every set's membership"
 
+BROKEN = 1e-7  # share of what a constraint is broken by a little way off the centre up to which it holds there
 POINT = 1e-3  # size, as a share of the centre's, that a solver may leave of a set that is a point
 NEAR = 0.5  # distance, beside the set's size, up to which a centre may be a member: rounding moves a thin one by much
 TINY = 1e-2  # share of its unit below which what a joint set adds to its centre is measured in a unit of its own
@@ -143,8 +144,27 @@ def _is_centre(uncertainty: UncertaintySet, arrays: Arrays) -> bool:
     tolerance, of which the worst case would make per cents.
     """
     return _is_nominal(uncertainty) and bool(
-        uncertainty.kept("is centre", lambda: _size_left(uncertainty, arrays) <= POINT)
+        uncertainty.kept("is centre", lambda: _holds_centre(uncertainty) and _size_left(uncertainty, arrays) <= POINT)
     )
+
+
+def _holds_centre(uncertainty: UncertaintySet) -> bool:
+    """Whether the centre is a member, by the values of constraints on members alone; yes where further variables have a say.
+
+    A radius of zero may leave a point that is not the centre. Whether a constraint is broken there by more than rounding is
+    told beside what it is broken by a little way off.
+    """
+    describe, size = _description(uncertainty, uncertainty.dimension)  # type: ignore[attr-defined]
+    center, v = _flat_center(uncertainty), cp.Variable(size)
+    constraints = [one for one in describe(v) if [x.id for x in one.variables()] == [v.id]]
+    away = POINT * (float(np.linalg.norm(center)) or 1.0) * np.random.default_rng(21).standard_normal((2, size))
+
+    def broken(at: Array) -> list[float]:
+        v.value = at
+        return [float(np.max(one.violation(), initial=0.0)) for one in constraints]
+
+    here, off = broken(center), np.max([broken(center + step) for step in away], axis=0)
+    return bool((np.array(here) <= BROKEN * off).all())
 
 
 def stated(part: Any, member: list[Any]) -> list[Any]:
@@ -164,7 +184,7 @@ def _is_nominal(uncertainty: UncertaintySet) -> bool:
 
 
 def _size_left(uncertainty: UncertaintySet, arrays: Arrays) -> float:
-    """How far a solver gets from the centre along a random line, as a share of its size; infinity where it fails."""
+    """How far from the centre a solver gets that looks along a random line, as a share of its size; infinity where it fails."""
     program, scale = arrays.program.equilibrated()
     center = (_flat_center(uncertainty) - arrays.at) / (arrays.units * scale.columns[arrays.columns])
     direction = np.random.default_rng(20).standard_normal(center.size)
@@ -177,7 +197,8 @@ def _size_left(uncertainty: UncertaintySet, arrays: Arrays) -> float:
         found = next((answer for answer in tried if answer.status in DONE), None)
         if found is None:
             return float("inf")
-        left = max(left, abs(float(direction @ (found.x[arrays.columns] - center))))
+        away = float(np.linalg.norm(found.x[arrays.columns] - center)) / max(1.0, float(np.linalg.norm(center)))
+        left = max(left, away)
     return left
 
 

@@ -430,6 +430,25 @@ def test_rows_that_are_nothing_but_rounding_bind_nobody(said, unit):
     assert sets.evaluate_support(line, a) == pytest.approx(small, rel=1e-5)
 
 
+@pytest.mark.parametrize("share", [0.95, 0.99, 1.0001, 1.001, 1.05])
+@pytest.mark.parametrize("norm", [lambda D: cp.norm(D, "fro"), cp.abs])
+def test_a_radius_of_zero_around_another_centre_leaves_that(norm, share):
+    """Whether a set at radius zero is the nominal covariance is a question to its membership, at the covariance itself."""
+
+    class Inflated(sets.CovarianceSet):
+        def membership(self, S):
+            return [norm(S - share * self.center) <= self.radius]
+
+    nominal = Moments([3.0, 2.0, 1.0], np.array([[1.0, 0.3, 0.0], [0.3, 0.5, 0.1], [0.0, 0.1, 2.0]]))
+    moved = Moments(nominal.mean, share * nominal.covariance)
+    truth = cn.single_class_mpm(moved, 0.6).solve().objective
+    a = np.array([1.0, -2.0, 0.5])
+    for recipe in (Inflated(0.0), Inflated(0.0) + sets.FrobeniusBall(0.0)):
+        around = recipe.centred(nominal)
+        assert sets.evaluate_deviation(around, a) == pytest.approx(np.sqrt(a @ moved.covariance @ a), rel=1e-6)
+    assert cn.single_class_mpm(nominal, 0.6, Inflated(0.0)).solve().objective == pytest.approx(truth, rel=1e-6)
+
+
 def test_a_matrix_that_is_not_symmetric_stays_as_it_is():
     """The equations by which a function asks for symmetry bind the members then."""
     v = cp.Variable(2)
