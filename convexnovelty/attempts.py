@@ -21,7 +21,7 @@ from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import InputError, is_panic
 from convexnovelty.solution import Attempt
 
-__all__ = ["DOUBTFUL", "KNOWN", "OPEN", "RESCALED", "Attempts", "Rung", "cone_class"]
+__all__ = ["DOUBTFUL", "KNOWN", "OPEN", "RESCALED", "TOLD", "Attempts", "Rung", "cone_class"]
 
 # A point whose recomputed optimality residual is larger than this is not a solution, whatever the status says.
 RESIDUAL_LIMIT = 1e-4
@@ -31,7 +31,8 @@ RESCALED_LIMIT = 1e-6
 COARSE = 1e-7
 SHARP = 1e-12  # the tolerance that is asked for then
 KNOWN = 1e-6  # the share beyond which a program whose numbers were set is made anew
-DOUBTFUL = 1e-4  # the share that is worth a warning
+TOLD = 1e-5  # the share of Clarabel's value that is worth a warning: to first order, more is charged than is changed
+DOUBTFUL = 1e-4  # the share of that of other solvers
 SHARE = "its residuals may change the value by a share of {:.0e}"
 UNTOLD = "its residuals do not tell the value from zero"
 TOLERANCES = 3  # with which Clarabel tries the program as it was posed

@@ -21,7 +21,7 @@ import numpy as np
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
 from convexnovelty.as_meant import as_meant
-from convexnovelty.attempts import DOUBTFUL, KNOWN, Attempts, Rung, cone_class
+from convexnovelty.attempts import DOUBTFUL, KNOWN, TOLD, Attempts, Rung, cone_class
 from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import (
     InfeasibleError,
@@ -541,7 +541,7 @@ class Formulation:
         known = KNOWN if solution.solver == solvers.DEFAULT_SOLVER else DOUBTFUL
         if share > known and self._may_be_made_anew:
             solution, share = self._better_anew(solution, share, solver)
-        if share > known:
+        if share > (TOLD if solution.solver == solvers.DEFAULT_SOLVER else DOUBTFUL):
             warnings.warn(
                 f"{self.name}: the value is known to a share of {share:.0e} of itself only, since coefficients differ by orders "
                 "of magnitude; bring points, columns and radii to comparable sizes",

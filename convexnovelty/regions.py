@@ -41,7 +41,10 @@ TIE_TOLERANCE = 1e-7
 EXACT, SOLVED = 1e-12, 1e-9
 
 # Scores on the boundary differ by more in a solver's point than in that of an exact algorithm, by so many times.
-ROUGHER = 20.0
+ROUGHER = 10.0
+
+# What sums of shares are known to.
+SHARE_ROUNDING = 1e-12
 
 # How many times as much they may differ and still be alike: those of support vectors on the boundary are one number.
 ALIKE = 1e3
@@ -52,30 +55,41 @@ ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 OUTSIDE_SPAN = 1e-12
 
 
-def spread(scores: Any, *, exact: bool = False) -> float:
+def spread(scores: Any, shares: Any = None, *, exact: bool = False) -> float:
     """The scale of training scores, of which ``TIE_TOLERANCE`` is a tie: what tells most of them apart, and a little of their size.
 
     That is twice the shortest interval that holds more than half of the scores, at most their range; where these are alike,
     of three quarters and so on. A range would be the distance of the farthest score, and a single row that is far enough, as
     rows are that an outlier fraction is there for, would make ties of everything else. Sentences, regions and the
-    thresholds of estimators all count with it: a point is outside for all of them or for none.
+    thresholds of estimators all count with it: a point is outside for all of them or for none. ``shares`` (n,) are those of
+    the points in the sample, equal ones by default; one without a share is none.
     """
-    given = np.sort(np.asarray(scores, dtype=float), axis=None)
+    given = np.asarray(scores, dtype=float).ravel()
+    parts = np.full(given.size, 1.0) if shares is None else np.asarray(shares, dtype=float)
+    given, parts = given[parts > 0], parts[parts > 0]
     if not given.size:
         return 0.0
-    size, left = float(np.median(np.abs(given))), EXACT if exact else SOLVED
-    without = (given.size - 1) // 2
-    width = _shortest(given, without)
-    while without and width <= ALIKE * left * size:
-        without //= 2
-        width = _shortest(given, without)
+    order = np.argsort(given, kind="stable")
+    given, parts = given[order], parts[order] / parts.sum()
+    by_size = np.argsort(np.abs(given), kind="stable")
+    middle = int(np.searchsorted(np.cumsum(parts[by_size]), 0.5 - SHARE_ROUNDING))
+    size, left = float(np.abs(given[by_size[middle]])), EXACT if exact else SOLVED
+    whole, without = float(given[-1] - given[0]), 0.5
+    width = _shortest(given, parts, without)
+    while without > parts.min() / 2 and width <= ALIKE * left * size:
+        without /= 2
+        width = _shortest(given, parts, without)
     rough = 1.0 if exact else ROUGHER
-    return rough * min(float(given[-1] - given[0]), 2.0 * width) + left / TIE_TOLERANCE * size
+    return rough * min(whole, 2.0 * width) + left / TIE_TOLERANCE * size
 
 
-def _shortest(ordered: Array, without: int) -> float:
-    """The length of the shortest interval that holds all scores but so many."""
-    return float((ordered[ordered.size - without - 1 :] - ordered[: without + 1]).min())
+def _shortest(ordered: Array, parts: Array, without: float) -> float:
+    """The length of the shortest interval whose scores have more than all of the weight but so much."""
+    upto = np.cumsum(parts)
+    wanted = upto - parts + 1.0 - without
+    ends = np.searchsorted(upto, wanted + SHARE_ROUNDING, side="left")
+    starts = np.flatnonzero(ends < ordered.size)
+    return float((ordered[ends[starts]] - ordered[starts]).min()) if starts.size else float(ordered[-1] - ordered[0])
 
 
 def below_level(scores: Any, level: float, scale: float) -> NDArray[np.bool_]:

@@ -109,7 +109,7 @@ def _reading(features: FeatureMap, center: Array, nu: float, shares: Array) -> R
     # The squared radius is a quantile from above, as the offset of the one-class machine is one from below.
     flipped = quantile_interval(-squares, nu, shares)
     interval = Interval(max(0.0, -flipped.upper), -flipped.lower, -flipped.used)
-    region = Ball(center, interval.used, kernel, scale=spread(squares[shares > 0]))
+    region = Ball(center, interval.used, kernel, scale=spread(squares, shares))
     outside = ~region.contains(features.training, norms) & (shares > 0)
     if weights_differ(shares):
         said = (
@@ -129,7 +129,7 @@ def _at_point(features: FeatureMap, center: Array, squared_radius: float, shares
     kernel = isinstance(features, KernelFeatures)
     norms = features.squared_norms() if kernel else None
     squares = -Ball(center, 0.0, kernel).decision_values(features.training, norms)
-    region = Ball(center, max(squared_radius, 0.0), kernel, scale=spread(squares[shares > 0]))
+    region = Ball(center, max(squared_radius, 0.0), kernel, scale=spread(squares, shares))
     outside = ~region.contains(features.training, norms) & (shares > 0)
     share = float(shares[outside].sum())
     if weights_differ(shares):

@@ -204,7 +204,8 @@ def _by_program(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> 
     try:
         stated = listed(posed.membership(*map(cp.Constant, member)))
         seen = listed(posed.membership(*at))
-        constraints = [held for held, moved in zip(stated, seen, strict=True) if not _holds_anyhow(held, moved, at)]
+        pairs = zip(stated, seen, strict=True)
+        constraints = [held for held, moved in pairs if not _holds_anyhow(held, moved, at, _steps(uncertainty, member))]
         convex = all(constraint.is_dcp() for constraint in constraints)
     except Exception:  # what a membership makes of a size that is no number: CVXPY itself raises a bare Exception
         return None
@@ -219,10 +220,16 @@ def _on_the_centre(uncertainty: Any, blocks: list[Array]) -> list[Array]:
     return [*moved, *blocks[len(moved) :]]
 
 
-def _holds_anyhow(constraint: Any, moved: Any, at: list[cp.Variable]) -> bool:
+def _steps(uncertainty: Any, member: list[Array]) -> list[Array]:
+    """How far the entries of the blocks lie from the centre; those that a mean only sees are where they are."""
+    own = [np.abs(block - at) for block, at in zip(member, _blocks(uncertainty.center), strict=False)]
+    return [*own, *(np.zeros_like(block) for block in member[len(own) :])]
+
+
+def _holds_anyhow(constraint: Any, moved: Any, at: list[cp.Variable], steps: list[Array]) -> bool:
     """Whether a constraint on the member alone holds, up to the rounding of its sides and of the member's entries.
 
-    ``moved`` is the same constraint on variables ``at`` the member.
+    ``moved`` is the same constraint on variables ``at`` the member, whose ``steps`` from the centre a solver may have found.
     """
     if isinstance(constraint, cp.constraints.PSD) and not constraint.variables():
         matrix = np.asarray(constraint.args[0].value, dtype=float)
@@ -237,9 +244,10 @@ def _holds_anyhow(constraint: Any, moved: Any, at: list[cp.Variable]) -> bool:
         return True
     for side in moved.args:
         for variable, slope in side.grad.items():
-            if slope is None or not any(variable is entry for entry in at):
+            place = next((k for k, entry in enumerate(at) if variable is entry), None)
+            if slope is None or place is None:
                 return False  # no slope is known where the member lies
-            entries = np.abs(np.ravel(variable.value, order="F"))
+            entries = np.ravel(np.abs(variable.value) + BESIDE / ROUNDED * steps[place], order="F")
             rounding = rounding + np.reshape(entries @ np.abs(slope), side.shape, order="F")
     return bool((apart <= ROUNDED * rounding).all())
 
@@ -335,7 +343,7 @@ def _by_values(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> C
         return list(zip(stated, seen, strict=True))
 
     def holds(size: float) -> bool:
-        return all(_holds_anyhow(*both, at) for both in constraints(size))
+        return all(_holds_anyhow(*both, at, [np.zeros_like(block) for block in member]) for both in constraints(size))
 
     known = cp.constraints.Equality, cp.constraints.Inequality, cp.constraints.PSD
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import warnings
 from fractions import Fraction
 from itertools import combinations
 
@@ -130,7 +131,9 @@ def test_prices_far_from_one(penalty, seed):
     cover = linprog(np.ones(5), A_ub=-kernel, b_ub=-np.ones(5), method="highs-ds").fun
     expected = min(5 * penalty, cover)
     for node in (cn.vector_quantization, module.packing):
-        assert node(points, 1.1, penalty).solve().objective == pytest.approx(expected, rel=1e-7)
+        with warnings.catch_warnings():  # at a price of 1e-8 the value is small beside what residuals are charged with
+            warnings.filterwarnings("ignore", message=".*is known to a share")
+            assert node(points, 1.1, penalty).solve().objective == pytest.approx(expected, rel=1e-7)
 
 
 def test_one_compilation_serves_prices_and_pickles():
