@@ -131,20 +131,21 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
 
     They are the worst member of one direction, a point on its way, and a mixture of the worst members of several: worst
     members alone are corners, or differ from the centre by rank one, where other norms have the same value. Of a gauge that the
-    class does not state, but the library finds, a point on the way will do.
+    class does not state, but the library finds, a point on the way to the opposite worst member will do.
     """
     centred = around(recipe, moments)
     alone = recipe.centred(np.zeros(moments.dimension) if isinstance(recipe, PointSet) else moments)
     size = float(recipe.numbers()[recipe.grows_by])
     centres = centred.center if isinstance(centred.center, tuple) else (centred.center,)
     stated = _states_gauge(recipe)
-    worst = [_parts(Adversary(centred)(w, KAPPA).member) for w in (_around(a) if stated else [a])]
+    worst = [_parts(Adversary(centred)(w, KAPPA).member) for w in (_around(a) if stated else [a, -a])]
     if size == 0:
         return _gauge_at_zero(recipe, alone, worst[0], moments)
     steps = [tuple(_without_dust(b - c) for b, c in zip(member, centres, strict=True)) for member in worst]
     mixed = tuple(sum(parts) / len(steps) for parts in zip(*steps, strict=True))
+    between = tuple(0.75 * one + 0.25 * other for one, other in zip(steps[0], steps[1], strict=True))
     gaps = []
-    for share, step in ((0.5, steps[0]), (1.0, steps[0]), (1.0, mixed))[: 3 if stated else 1]:
+    for share, step in ((0.5, steps[0]), (1.0, steps[0]), (1.0, mixed)) if stated else ((1.0, between),):
         member = tuple(c + share * s for c, s in zip(centres, step, strict=True))
         given = (
             (*member, np.asarray(moments.covariance)) if isinstance(recipe, MeanSet) and len(member) == 1 else member
