@@ -28,6 +28,7 @@ from convexnovelty.uncertainty.exact import Exact
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.product import Product
+from convexnovelty.uncertainty.tools import listed
 from convexnovelty.validation import Array
 
 __all__ = [
@@ -181,7 +182,11 @@ def _holds(recipe: MomentSet, moments: Moments) -> bool:
     constraints = list(made) if isinstance(made, (list, tuple)) else [made]
     if not any(constraint.variables() for constraint in constraints):
         slack = 1e-7 * max(moments.unit, moments.unit**2)
-        return all(float(np.max(constraint.violation(), initial=0.0)) <= slack for constraint in constraints)
+        try:
+            return all(float(np.max(constraint.violation(), initial=0.0)) <= slack for constraint in constraints)
+        except np.linalg.LinAlgError:  # an atom that inverts the covariance has a cone where it has no value
+            m, S = cp.Variable(moments.dimension), cp.Variable((moments.dimension,) * 2, symmetric=True)
+            constraints = [*listed(centred.membership(m, S)), m == moments.mean, S == moments.covariance]
     program, _ = ConicProgram.from_problem(cp.Problem(cp.Minimize(0), constraints)).equilibrated()
     # A member on the boundary leaves the feasible set no inside, of which only a certificate of the contrary counts.
     return program.solve(max_iter=100).status != "PrimalInfeasible"

@@ -330,12 +330,13 @@ class _Lift:
 
 
 def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -> Face:
-    face = Face.of([membership], dimension)
+    factor = np.asarray(uncertainty.factor)  # type: ignore[attr-defined]
+    face = Face.of([membership], dimension, factor)
     _refuse_thin(uncertainty, membership, face)
     if face.rest.size and uncertainty._tuner is not None:
         # At a radius of zero, say, a set has null directions that it has at no other radius.
         elsewhere = [other for name in uncertainty.numbers() for other in _elsewhere(uncertainty, name)]
-        face = Face.of([membership, *filter(None, map(_unless_empty, elsewhere))], dimension)
+        face = Face.of([membership, *filter(None, map(_unless_empty, elsewhere))], dimension, factor)
         for name in uncertainty.numbers():
             uncertainty.watch(name, lambda changed: face.require(membership_of(changed)))
     return face

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convexnovelty.cones import smat, svec
 from convexnovelty.errors import RecompilationError
@@ -22,6 +23,7 @@ KNOWN = 4e-12
 # The same where a solver's points tell the null directions: the square of the angle by which they are off passes for
 # variance in one member, and for less than none in another, where a lift has no minimum.
 TILTED = 1e-7
+SNAPPED = 1e-4  # angle up to which a null direction off a solver's points is taken for one that the centre has
 UNSEEN = 1e-10  # share below which a solver cannot tell a variance from none
 LEVEL = 1e-4  # share of the largest eigenvalue above which no direction is near to a null direction
 WIDE = 24  # dimension from which on a lift should be sparse
@@ -48,8 +50,12 @@ class Face:
     null: float
 
     @classmethod
-    def of(cls, memberships: Sequence[Membership], dimension: int) -> Face:
-        """The face that holds the covariances of all the sets given; for a set of pairs they come last."""
+    def of(cls, memberships: Sequence[Membership], dimension: int, factor: Array | None = None) -> Face:
+        """The face that holds the covariances of all the sets given; for a set of pairs they come last.
+
+        ``factor`` is that of the centre's covariance, whose null directions are known to all digits: those that a solver's
+        points show may be off by an angle, at which a direction of any length would deviate by nothing.
+        """
         triangle = dimension * (dimension + 1) // 2
         member = sum(smat(each.centre[-triangle:], dimension) for each in memberships) / len(memberships)
         width = max(float(np.max(each.widths[-triangle:])) for each in memberships)
@@ -61,6 +67,9 @@ class Face:
         for _ in range(dimension + 1):
             values, vectors = np.linalg.eigh(correlation)
             seen = values > null * max(float(values[-1]), 1.0)
+            own = 0
+            if tilted and factor is not None:
+                vectors, own = _snapped(vectors, seen, factor / spread)
             probe = (vectors[:, ~seen] / spread[:, None]).T
             found = [_largest(each, probe) for each in memberships] if probe.size else []
             slack, worst = max(found, key=lambda pair: pair[0]) if found else (0.0, np.zeros(0))
@@ -69,6 +78,7 @@ class Face:
             # Some member does vary in a direction that the first ones left alone.
             extra = smat(worst[-triangle:], dimension) / np.outer(spread, spread)
             correlation = (correlation + extra / max(float(np.trace(extra)), 1.0)) / 2
+        guessed = tilted and own < int(np.sum(~seen))
         scale = spread / unit
         # The rotation gives solvers digits along short axes. Its dense matrices cost more than all else in a large
         # lift, which does without where no direction is nearly a null direction.
@@ -81,7 +91,7 @@ class Face:
             up=axes / scale[:, None] / size,
             rest=(vectors[:, ~seen] * spread[:, None]).T,
             probe=probe,
-            slack=float(np.sqrt(slack)) if slack > UNSEEN else 0.0,
+            slack=float(np.sqrt(max(slack, UNSEEN))) if slack > UNSEEN or guessed else 0.0,
             unit=unit,
             null=null,
         )
@@ -94,6 +104,31 @@ class Face:
             raise RecompilationError(
                 f"{membership.name}: its covariances have directions that the compiled problem left out; make it anew"
             )
+
+
+def _snapped(vectors: Array, seen: NDArray[np.bool_], factor: Array) -> tuple[Array, int]:
+    """The axes with those unseen that are null directions of a factor to a solver's digits put there, and how many they are."""
+    lacking = factor.shape[1] - factor.shape[0]
+    unseen = vectors[:, ~seen]
+    if lacking <= 0 or not unseen.shape[1]:
+        return vectors, 0
+    known = np.linalg.svd(factor)[2][factor.shape[0] :].T
+    turn, cosines, onto = np.linalg.svd(unseen.T @ known)
+    # By the sine, since cosines have half of the digits.
+    off = np.linalg.norm(known @ onto[: cosines.size].T - unseen @ turn[:, : cosines.size] * cosines, axis=0)
+    own = int(np.sum(off <= SNAPPED))
+    exact = known @ onto[:own].T
+    rest = unseen @ turn[:, own:]
+    rest = np.linalg.qr(rest - exact @ (exact.T @ rest))[0]
+    kept = vectors[:, seen]
+    left = np.hstack([exact, rest])
+    kept = kept - left @ (left.T @ kept)
+    snapped = vectors.copy()
+    snapped[:, ~seen] = left
+    # The nearest orthonormal axes, so that each keeps its eigenvalue.
+    one, _, other = np.linalg.svd(kept, full_matrices=False)
+    snapped[:, seen] = one @ other
+    return snapped, own
 
 
 def _largest(membership: Membership, probe: Array) -> tuple[float, Array]:

@@ -705,3 +705,17 @@ def test_joint_sets_of_two_divergences_go_with_the_data(recipe, far):
 
     moved = cn.two_class_mpm(*pair(far * np.array([0.4, 0.5, 0.6]))).solve()
     assert moved.objective == pytest.approx(module.semi_infinite(*pair(np.zeros(3))).objective, rel=2e-6)
+
+
+def test_a_mean_set_that_inverts_a_singular_covariance():
+    """Whether the nominal pair is a member is asked of the cone of such an atom, which has no value there."""
+
+    class OwnEllipsoid(cn.uncertainty.MeanSet):
+        def membership(self, m, S):
+            return [cp.matrix_frac(m - self.center, S) <= self.radius**2]
+
+    covariance = np.array([[1.0, 0.0, 1.0], [0.0, 2.0, 2.0], [1.0, 2.0, 3.0]])  # the third column is the total
+    x, y = (cn.Moments([first, 2.0, first + 2.0], covariance) for first in (3.0, -1.0))
+    found = cn.two_class_mpm(x, y, OwnEllipsoid(0.1)).solve()
+    # The means are 4 deviations apart, half of them for either class, of which the ellipsoids take a tenth each.
+    assert found.objective == pytest.approx(1 / (4 / 2 - 0.1), rel=1e-6)

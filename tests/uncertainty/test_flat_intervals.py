@@ -96,3 +96,47 @@ def test_the_same_set_in_coordinates_of_its_own():
         centred = InCoordinates().centred(moments)
         right = np.sqrt(a @ moments.covariance @ a)
         assert sets.evaluate_deviation(centred, a, "derived") == pytest.approx(right, rel=1e-6)
+
+
+class UpTo(sets.CovarianceSet):
+    """LoewnerInterval(0.3, "nominal") as a user may write it."""
+
+    def membership(self, S):
+        return [S << 1.3 * self.center]
+
+
+class Band(sets.CovarianceSet):
+    def membership(self, S):
+        return [S << 1.3 * self.center, S >> 0.7 * self.center]
+
+
+def samples(seed, column):
+    rng = np.random.default_rng(seed)
+    mix = rng.standard_normal((3, 3))
+    X, Y = rng.standard_normal((40, 3)) @ mix + [1.0, 0.0, 1.0], rng.standard_normal((35, 3)) @ mix.T
+    return [np.c_[Z, column(Z)] for Z in (X, Y)]
+
+
+COLUMNS = {"total": lambda Z: Z[:, 0] + Z[:, 1], "second unit": lambda Z: 9 / 5 * Z[:, 0] + 32}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("own", [UpTo, Band])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_column_that_others_make_changes_no_machine_of_a_users_set(seed, own, column):
+    """The null direction of the covariance is known, and none that is off by an angle deviates by nothing in its place."""
+    X, Y = samples(seed, COLUMNS[column])
+    E = cn.Moments.estimate
+    machines = (
+        lambda A, B: cn.moment_classifier(A, E(B), 0.1, own()).solve(),
+        lambda A, B: cn.two_class_mpm(E(A), E(B), own()).solve(),
+    )
+    for machine in machines:
+        right, found = machine(X[:, :3], Y[:, :3]), machine(X, Y)
+        assert found.objective == pytest.approx(right.objective, rel=1e-4)
+    # However long the part of a direction is that no member sees, its deviation is not below that of the rest.
+    null = np.array([1.0, 1.0, 0.0, -1.0] if column == "total" else [9 / 5, 0.0, 0.0, -1.0])
+    centred, right = own().centred(E(Y)), np.sqrt(1.3 * np.var(Y[:, 2]))
+    for length in (0.0, 1e2, 1e5):
+        value = sets.evaluate_deviation(centred, length * null + np.eye(4)[2], "derived")
+        assert right * (1 - 1e-6) <= value <= right + 1e-4 * (1 + length * np.linalg.norm(null))
