@@ -78,7 +78,9 @@ class Face:
             # Some member does vary in a direction that the first ones left alone.
             extra = smat(worst[-triangle:], dimension) / np.outer(spread, spread)
             correlation = (correlation + extra / max(float(np.trace(extra)), 1.0)) / 2
-        guessed = tilted and own < int(np.sum(~seen))
+        # What ties means to covariances is tilted in both, and takes from the loss what it adds along no null direction.
+        joint = any(each.size > triangle for each in memberships)
+        guessed = tilted and (joint or own < int(np.sum(~seen)))
         scale = spread / unit
         # The rotation gives solvers digits along short axes. Its dense matrices cost more than all else in a large
         # lift, which does without where no direction is nearly a null direction.

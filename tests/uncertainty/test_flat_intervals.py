@@ -140,3 +140,20 @@ def test_a_column_that_others_make_changes_no_machine_of_a_users_set(seed, own, 
     for length in (0.0, 1e2, 1e5):
         value = sets.evaluate_deviation(centred, length * null + np.eye(4)[2], "derived")
         assert right * (1 - 1e-6) <= value <= right + 1e-4 * (1 + length * np.linalg.norm(null))
+
+
+class Joint(sets.MomentSet):
+    """(m - m0)(m - m0)' <= 1.3 S0 - S, which ties the means to the covariances' null direction."""
+
+    def membership(self, m, S):
+        step = cp.reshape(m - self.center_mean, (m.shape[0], 1), order="F")
+        return [cp.bmat([[1.3 * self.center_covariance - S, step], [step.T, np.ones((1, 1))]]) >> 0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nor_of_one_that_ties_means_to_covariances(seed):
+    X, Y = samples(seed, COLUMNS["total"])
+    right, found = (
+        cn.moment_classifier(A, cn.Moments.estimate(B), 0.1, Joint()).solve() for A, B in ((X[:, :3], Y[:, :3]), (X, Y))
+    )
+    assert found.objective == pytest.approx(right.objective, rel=1e-4)
