@@ -39,6 +39,10 @@ __all__ = [
     "extremal_distribution",
 ]
 
+INVERTED = (
+    1e-6  # share of 1 - c by which the bound may miss it: roots of a bound are found to fewer digits than formulas
+)
+
 
 @dataclass(frozen=True)
 class Tail(ABC):
@@ -84,11 +88,21 @@ class Tail(ABC):
     def kappa(self, confidence: Any) -> float:
         """The least t >= 0 at which ``bound(t) <= 1 - confidence``, for a confidence in [0, 1).
 
-        Raises InputError for a confidence outside [0, 1): no finite distance gives certainty.
+        Raises InputError for a confidence outside [0, 1), since no finite distance gives certainty, and for a tail whose
+        own bound leaves more than ``1 - confidence`` there: every guarantee would be false.
         """
         c = fraction(confidence, "confidence", zero=True)
         outside = 1.0 - c  # without rounding for c >= 1/2
-        return 0.0 if c == 0.0 or (outside >= self.bound(0.0) and self.bound(0.0) < 1.0) else self._quantile(c, outside)
+        if c == 0.0 or (outside >= self.bound(0.0) and self.bound(0.0) < 1.0):
+            return 0.0
+        t = self._quantile(c, outside)
+        if not (t >= 0.0 and (left := self.bound(t)) <= outside * (1.0 + INVERTED)):
+            told = f"whose bound is {left:.6g}" if t >= 0.0 else "which is no distance"
+            raise InputError(
+                f"tail: {self!r} has kappa({c:.6g}) = {t:.6g}, {told} where at most {outside:.6g} may be left outside; give a "
+                "tail whose _quantile is the inverse of its bound"
+            )
+        return t
 
     def confidence(self, kappa: Any) -> float:
         """The confidence that a multiple kappa >= 0 of the standard deviation gives: 1 - bound(kappa)."""

@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from convexnovelty import tails
+from convexnovelty import check, single_class_mpm, tails
+from convexnovelty.checking.tail_laws import rows_of_users_tails
+from convexnovelty.declare import Instance
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.extremal import largest_beyond, varies
+from convexnovelty.moments import Moments
 from convexnovelty.tails import Tail, all_tails, as_tail, extremal_distribution
 
 EXAMPLES = [tail for kind in all_tails().values() for tail in kind.examples()]
@@ -159,6 +162,111 @@ def test_as_tail_and_enrolment() -> None:
         with pytest.raises(InputError, match="tail"):
             as_tail(wrong)
     assert set(all_tails()) >= {"chebyshev", "gaussian", "student", "symmetric", "unimodal", "symmetric_unimodal"}
+
+
+class Own(Tail):
+    """Chebyshev's bound as a user writes it, with a kappa that is a multiple of its inverse."""
+
+    factor = 1.0
+
+    @property
+    def sentence(self) -> str:
+        return "every distribution with these moments"
+
+    def bound(self, t: float) -> float:
+        return 1.0 / (1.0 + t * t) if t > 0 else 1.0
+
+    def _quantile(self, c: float, outside: float) -> float:
+        return self.factor * math.sqrt(c / outside)
+
+
+class Short(Own):
+    factor = 0.9
+
+
+class Negative(Own):
+    factor = -1.0
+
+
+class Wide(Own):
+    factor = 1.1
+
+
+class ShortFarOut(Own):
+    def _quantile(self, c: float, outside: float) -> float:
+        return (0.9 if c > 0.9 else 1.0) * math.sqrt(c / outside)
+
+
+class ShortByKappa(Own):
+    def kappa(self, confidence: Any) -> float:
+        return 0.9 * super().kappa(confidence)
+
+
+class Rising(Own):
+    def bound(self, t: float) -> float:
+        return 0.9 if 4.5 < t < 5 else super().bound(t)
+
+
+class Jumping(Tail):
+    """One of two points at -1 and 1, with probability 1/2 each, and a bound that jumps from 1/2 to 0 beyond 1."""
+
+    @property
+    def sentence(self) -> str:
+        return "the distribution of a fair coin"
+
+    def bound(self, t: float) -> float:
+        return 1.0 if t < -1 else 0.5 if t < 1 else 0.0
+
+    def _quantile(self, c: float, outside: float) -> float:
+        return 1.0
+
+
+MACHINE = (Moments([3.0, 2.0], np.eye(2)), 0.6)
+
+
+def test_a_kappa_that_its_bound_does_not_grant_is_refused_with_both_numbers() -> None:
+    kappa = 0.9 * math.sqrt(1.5)
+    left = 1 / (1 + kappa**2)  # of the distribution that attains Chebyshev's bound
+    assert left > 0.45
+    with pytest.raises(InputError, match=rf"tail: .*kappa\(0.6\) = {kappa:.6g}, whose bound is {left:.6g} .* 0\.4 "):
+        single_class_mpm(*MACHINE, tail=Short())
+    with pytest.raises(InputError, match=r"tail: .*kappa\(0.6\) = -1.22474, which is no distance"):
+        single_class_mpm(*MACHINE, tail=Negative())
+    later = single_class_mpm(*MACHINE, tail=ShortFarOut())
+    with pytest.raises(InputError, match=r"kappa\(0.92\) = "):
+        later.set(confidence=0.92)
+    assert single_class_mpm(*MACHINE, tail=Own()).solve().objective == pytest.approx(
+        single_class_mpm(*MACHINE).solve().objective, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("tail", "broken"),
+    [
+        (Own(), set()),
+        (Jumping(), set()),
+        (Wide(), {"kappa"}),
+        (ShortFarOut(), {"kappa"}),
+        (ShortByKappa(), {"kappa"}),
+        (Rising(), {"bound"}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_laws_of_a_users_tail_are_checked(tail: Tail, broken: set[str]) -> None:
+    rows = rows_of_users_tails(Instance("i", {"tail": tail, "confidence": 0.6}, method=""))
+    assert {row.source for row in rows} == {"kappa", "bound"}
+    assert {row.source for row in rows if row.verdict == "fail"} == broken
+    assert all(row.reason for row in rows if row.verdict == "fail")
+
+
+def test_the_report_on_a_formulation_holds_the_laws_of_its_tail() -> None:
+    def found(tail: Tail) -> tuple[bool, int]:
+        report = check(single_class_mpm(*MACHINE, tail=tail))
+        return report.passed, sum(row.method == "tails" for row in report.rows)
+
+    assert found(Own()) == (True, 2)
+    assert found(tails.Unimodal()) == (True, 0)
+    assert not found(ShortByKappa())[0]
 
 
 # --- the extremal distribution

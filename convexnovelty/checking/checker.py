@@ -88,7 +88,7 @@ def check(
     Parameters
     ----------
     subject : a formulation made by a factory (all nodes are solved on its arguments, and a set that is not of the
-        catalogue has its whole contract checked), an instance, the name of a method (all its instances, and one around
+        catalogue has its whole contract checked, a tail that is not its laws), an instance, the name of a method (all its instances, and one around
         each set that it takes), or None for the whole catalogue, with the contract of every set.
     solver : name of the solver; Clarabel by default.
     tolerance : relative tolerance of objectives, in place of each step's own; never below the solver's accuracy.
@@ -105,6 +105,7 @@ def check(
     """
     from convexnovelty.checking.catalogue import pieces, pieces_of_files, run_pieces
     from convexnovelty.checking.contract import rows_of_users_sets
+    from convexnovelty.checking.tail_laws import rows_of_users_tails
 
     if tolerance is not None:
         tolerance = nonnegative(tolerance, "tolerance")
@@ -115,7 +116,8 @@ def check(
         rows = run_pieces(work, profile.name, tolerance, executor=executor, progress=progress)
     else:
         owner, instance = _subject(subject)
-        rows = check_instance(owner, instance, standard_of(profile, tolerance)) + rows_of_users_sets(instance)
+        rows = check_instance(owner, instance, standard_of(profile, tolerance))
+        rows += rows_of_users_sets(instance) + rows_of_users_tails(instance)
     return Report(rows, solver=profile.name, seconds=time.perf_counter() - began)
 
 
