@@ -38,6 +38,7 @@ class Claim:
 
     ``tolerance`` is absolute on the difference after both are divided by ``max(1, |reference|)`` unless ``scale``
     says what the difference is measured in, a number above zero; ``because`` says where the tolerance comes from.
+    Raises InputError for a computed value or a reference that is no real number; NaN and infinity are, and never hold.
     """
 
     text: str
@@ -51,6 +52,8 @@ class Claim:
     scale: float | None = None
 
     def __post_init__(self) -> None:
+        for name in ("computed", "reference"):
+            object.__setattr__(self, name, validation.real(getattr(self, name), name))
         validation.choice(self.relation, "relation", ("=", "<=", ">="))
         if self.scale is not None:
             validation.positive(self.scale, "scale")

@@ -239,17 +239,22 @@ def symmetric(S: Any, name: str, size: int | None = None) -> Array:
     return np.asarray((array + array.T) / 2.0)
 
 
-def number(x: Any, name: str) -> float:
-    """A finite real number as a float."""
+def real(x: Any, name: str) -> float:
+    """A real number as a float, which may be infinite or none."""
     if isinstance(x, np.ndarray) and x.size == 1 and x.dtype.kind in "biuf" and not np.ma.is_masked(x):
         x = x.item()
     # NumPy registers spans of time among the integers.
     if isinstance(x, (bool, np.bool_, np.timedelta64)) or not isinstance(x, numbers.Real):
         raise InputError(f"{name}: {shown(x)} was found; give a real number")
     try:
-        value = float(x)
+        return float(x)
     except OverflowError as error:
         raise InputError(f"{name}: a number beyond the range of float64 was found") from error
+
+
+def number(x: Any, name: str) -> float:
+    """A finite real number as a float."""
+    value = real(x, name)
     if not math.isfinite(value):
         raise InputError(f"{name}: {value} was found; give a finite number")
     return value

@@ -19,7 +19,7 @@ import numpy as np
 
 from convexnovelty.algorithms.blocks import ROUNDING, State, minimise
 from convexnovelty.algorithms.box import Box, Indices, Offset, extended, kkt_gap, kkt_offset
-from convexnovelty.algorithms.gram import Gram, gram_of, padded, weighted_kernels
+from convexnovelty.algorithms.gram import Gram, gram_of, indefinite_kernel, padded, weighted_kernels
 from convexnovelty.algorithms.smo import refuse_indefinite
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.kernels import Kernel, Precomputed, as_kernel
@@ -220,7 +220,7 @@ def _refuse_indefinite(gram: Gram) -> None:
     if least < 0.0:
         raise IndefiniteError(f"kernel: the least k(x, x) is {least:.6g}; give a positive semidefinite kernel", least)
     if gram.size <= CHECKED:
-        refuse_indefinite(gram.block(np.arange(gram.size)))
+        refuse_indefinite(gram.block(np.arange(gram.size)), indefinite_kernel)
 
 
 def _continued(gram: Gram, box: Box, previous: State) -> State:

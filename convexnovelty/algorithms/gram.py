@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from convexnovelty.algorithms.box import Indices, extended
+from convexnovelty.errors import IndefiniteError
 from convexnovelty.kernels import Gaussian, Kernel, Linear, Precomputed
 from convexnovelty.sparse_rows import is_sparse
 from convexnovelty.validation import Array, symmetric
 
-__all__ = ["Gram", "Rows", "gram_of", "padded", "weighted_kernels"]
+__all__ = ["Gram", "Rows", "gram_of", "indefinite_kernel", "padded", "weighted_kernels"]
 
 BLOCK = 2**20  # kernel values held at once by kernels that are evaluated in blocks: 8 MB
 PADDING = 16  # vectors are this multiple long: two registers of the widest processor
@@ -186,3 +187,12 @@ def weighted_kernels(X: Array, kernel: Kernel, weights: Array, Z: Array, threads
 
 def _ones_beyond(values: Array) -> Array:
     return extended(values, padded(values.size), 1.0)
+
+
+def indefinite_kernel(value: float, bound: str = "") -> IndefiniteError:
+    """The error for a Gram matrix with this least eigenvalue, or with one that is ``bound`` ("at most ") this."""
+    return IndefiniteError(
+        f"kernel: the Gram matrix is not positive semidefinite, its least eigenvalue is {bound}{value:.6g}; "
+        "give a positive semidefinite kernel",
+        value,
+    )

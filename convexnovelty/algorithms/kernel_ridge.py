@@ -26,9 +26,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from convexnovelty.algorithms.box import Indices
-from convexnovelty.algorithms.gram import Gram, gram_of
+from convexnovelty.algorithms.gram import Gram, gram_of, indefinite_kernel
 from convexnovelty.algorithms.smo import refuse_indefinite
-from convexnovelty.errors import IndefiniteError, InputError, SolverError
+from convexnovelty.errors import InputError, SolverError
 from convexnovelty.kernels import Kernel, Precomputed, as_kernel
 from convexnovelty.validation import Array, integer, positive, vector
 from convexnovelty.validation import points as check_points
@@ -136,11 +136,11 @@ def kernel_ridge(
     if gram.size <= direct:
         K = gram.block(np.arange(gram.size))
         if unchecked:
-            refuse_indefinite(K)
+            refuse_indefinite(K, indefinite_kernel)
         h = _factorised(K, system)
         return _made(system, kernel, h, system.scores(h), 0, 0)
     if unchecked and float(gram.diagonal()[: gram.size].min()) < 0:
-        raise _indefinite(float(gram.diagonal()[: gram.size].min()))
+        raise indefinite_kernel(float(gram.diagonal()[: gram.size].min()))
     size = int(5 * np.sqrt(gram.size)) if rank is None else integer(rank, "rank", 1)
     factor = random_pivots(gram, _columns(X, kernel), size, rho / float(system.q.max() ** 2), seed)
     factor *= system.q[:, None]
@@ -202,7 +202,7 @@ def _factorised(K: Array, system: _System) -> Array:
     try:
         factor = cho_factor(matrix, lower=True, check_finite=False)
     except LinAlgError:
-        raise _indefinite(float(np.linalg.eigvalsh(K)[0])) from None
+        raise indefinite_kernel(float(np.linalg.eigvalsh(K)[0])) from None
     h = cho_solve(factor, q, check_finite=False)
     return np.asarray(h + cho_solve(factor, q - matrix @ h, check_finite=False))
 
@@ -240,7 +240,7 @@ def _gradients(
         Ap = system(p)
         curvature = float(p @ Ap)
         if curvature <= 0:
-            raise _indefinite(curvature / float(p @ p) - system.rho, "at most ")
+            raise indefinite_kernel(curvature / float(p @ p) - system.rho, "at most ")
         x += (slope / curvature) * p
         r -= (slope / curvature) * Ap
         if np.linalg.norm(r) <= tolerance:
@@ -292,7 +292,7 @@ def random_pivots(
         try:
             triangle = np.linalg.cholesky(block)
         except np.linalg.LinAlgError:
-            raise _indefinite(float(np.linalg.eigvalsh(block)[0]), "at most ") from None
+            raise indefinite_kernel(float(np.linalg.eigvalsh(block)[0]), "at most ") from None
         factor[:, r : r + size] = solve_triangular(triangle, found.T, lower=True, check_finite=False).T
         left -= np.einsum("ij,ij->i", factor[:, r : r + size], factor[:, r : r + size])
         np.maximum(left, 0.0, out=left)
@@ -330,11 +330,3 @@ def low_rank_error(
     mean = float(q**2 @ approximate)
     spread = float(np.sqrt(q**2 @ (approximate - mean) ** 2))
     return norm / spread if spread > 0 else (0.0 if norm == 0 else np.inf)
-
-
-def _indefinite(value: float, bound: str = "") -> IndefiniteError:
-    return IndefiniteError(
-        f"kernel: the Gram matrix is not positive semidefinite, its least eigenvalue is {bound}{value:.6g}; "
-        "give a positive semidefinite kernel",
-        value,
-    )

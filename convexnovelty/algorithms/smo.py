@@ -8,6 +8,7 @@ and the same without the equality. It serves the one-class SVM (8.13)-(8.15), th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -146,11 +147,11 @@ def refuse_ray(a: Array, room: Array, products: Array, linear: Array, gap: float
         raise UnboundedError(f"{name}: the objective falls without end, where Q is flat and a bound is infinite")
 
 
-def refuse_indefinite(matrix: Array) -> None:
+def refuse_indefinite(matrix: Array, error: Callable[[float], IndefiniteError] | None = None) -> None:
     """Raise IndefiniteError if the symmetric matrix has an eigenvalue below zero by more than rounding.
 
     A Cholesky factorisation of the matrix, shifted by rounding, is a cheap proof that it has none; eigenvalues are
-    computed only where that fails.
+    computed only where that fails. ``error`` makes it of the least eigenvalue, where the caller's matrix is no Q.
     """
     scale = float(np.abs(matrix).max()) or 1.0
     shifted = matrix.copy()
@@ -160,7 +161,7 @@ def refuse_indefinite(matrix: Array) -> None:
     except np.linalg.LinAlgError:
         least = float(np.linalg.eigvalsh(matrix)[0])
         if least < -1e-9 * scale * len(matrix) ** 0.5:
-            raise _indefinite(least) from None
+            raise (error or _indefinite)(least) from None
 
 
 def _indefinite(least: float) -> IndefiniteError:

@@ -371,6 +371,7 @@ METHOD.step(
     claim="the primal's optimum is minus half the squared distance of the origin from the sum of reduced hull and set",
     equation="equations 8.9 to 8.15 for every position",
     reference="formulation",
+    bound="<=",
     objective=lambda value: -value,
 )
 METHOD.step(

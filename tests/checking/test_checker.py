@@ -269,6 +269,16 @@ def test_claims_hold_by_their_relation(relation, computed, holds):
     assert (claim_row("m", "i", "s", "t", claim).verdict == "pass") is holds
 
 
+@pytest.mark.parametrize("wrong", [None, "1", [1.0], np.array([1.0, 2.0]), 1j, np.ma.masked, True], ids=repr)
+def test_a_claim_is_made_of_real_numbers(wrong):
+    with pytest.raises(InputError, match=r"^computed: .* was found; give a real number"):
+        Claim("a number", wrong, 1.0)
+    with pytest.raises(InputError, match=r"^reference: .* was found; give a real number"):
+        Claim("a number", 1.0, wrong)
+    assert Claim("an entry", np.array([1.0]), np.float32(1.0)).holds
+    assert Claim("a whole number", 3, np.int64(3)).gap == 0.0
+
+
 def test_steps_and_theorems_that_lack_an_argument_are_not_checked_and_say_which():
     """A formulation knows the arguments of its own factory alone, and a theorem may speak of more."""
     nominal, novel = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.7])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import math
+import re
 import warnings
 
 import numpy as np
@@ -582,3 +583,19 @@ def test_points_beyond_float64_are_named(X, points):
 def test_functions_that_need_no_arguments_are_sources(X):
     for function in (lambda: iter([X]), lambda rows=None: iter([X]), functools.partial(iter, [X])):
         assert streams.moments_of(function).mean.tolist() == Moments.estimate(X).mean.tolist()
+
+
+def _distances(P, Q):
+    return np.sqrt(((P[:, None] - Q[None]) ** 2).sum(-1))
+
+
+@pytest.mark.parametrize("kernel", ["sigmoid", _distances, lambda P, Q: np.round(3 * P @ Q.T)])
+@pytest.mark.parametrize("kind", [OneClassSVM, SoftBall, SingleClassMPM, MahalanobisSVM])
+def test_an_indefinite_kernel_is_named_with_its_least_eigenvalue(kind, kernel):
+    X = np.random.default_rng(1).normal([4, 2, 1], 1.0, (40, 3))
+    given = kernel if callable(kernel) else cn.kernels.sigmoid(gamma="scale", coef0=kind().coef0).fitted(X)
+    least = np.linalg.eigvalsh(given(X, X))[0]
+    told = r"^(X, )?kernel: the Gram matrix is not positive semidefinite, its least eigenvalue is (?P<least>-[0-9.]+);"
+    with pytest.raises(IndefiniteError, match=told) as caught:
+        kind(0.5, kernel=kernel).fit(X)
+    assert float(re.match(told, str(caught.value))["least"]) == pytest.approx(least, rel=1e-5)

@@ -146,6 +146,30 @@ def test_the_checker_holds_a_conservative_counterpart_against_members_as_a_bound
             assert found[source].relation == relation and found[source].verdict == "pass"
 
 
+def test_the_checker_holds_a_conservative_set_of_positions_against_the_nearest_point_as_a_bound():
+    class Ball(sets.PointSet):
+        """A Euclidean ball whose support is a norm of the direction; only that with p = 2 is exact."""
+
+        exactness = "conservative"
+        p, factor = 1, 1.0
+
+        def membership(self, u):
+            return [cp.norm(u - self.center) <= self.radius]
+
+        def support(self, w):
+            return self.center @ w + self.factor * self.radius * cp.norm(w, self.p)
+
+    class Below(Ball):
+        p, factor = 2, 0.9
+
+    points = cn.LinearFeatures(np.random.default_rng(0).normal(size=(8, 3)) + 3)
+    for uncertainty, holds in ((Ball(0.3), True), (Below(0.3), False)):
+        report = cn.check(cn.uncertain_points(points, 0.2, uncertainty))
+        (row,) = [row for row in report.rows if (row.source, row.target) == ("nearest_sum", "robust")]
+        assert (row.verdict, row.relation) == ("pass" if holds else "fail", "<=")
+        assert report.passed == holds, report.table()
+
+
 def test_the_checker_does_not_hold_a_derived_counterpart_against_itself():
     class Own(sets.CovarianceSet):
         def membership(self, S):
