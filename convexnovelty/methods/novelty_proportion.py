@@ -59,6 +59,9 @@ def novelty_proportion(
     .. math:: \hat\pi^- = \max_t
               \frac{1-\hat R_X(f_t)-\hat R_0(f_t)-(\varepsilon_n+\varepsilon_m)}{(1-\hat R_0(f_t)-\varepsilon_m)_+}
 
+    Scores that differ by less than 1e-12 of themselves, or by less than 1.8e-15 of the median of all, count as equal, and
+    no t lies between them: the bound may be smaller for that, and stays valid. Centre scores that share many digits first.
+
     Parameters
     ----------
     scores_nominal : (m,) scores of ordinary points.

@@ -245,3 +245,25 @@ def test_where_nothing_is_separated_that_alone_is_said():
         warnings.simplefilter("always")
         OneClassSVM(0.1, kernel="linear", solver="CLARABEL").fit(X)
     assert [("w = 0" in str(one.message), "do not tell" in str(one.message)) for one in told] == [(True, False)]
+
+
+@pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
+def test_a_learned_kernel_that_is_a_constant_says_that_nothing_is_separated(solver):
+    X = np.random.default_rng(15).normal([1.0, 0.0], 1.0, (30, 2))
+    gaussian = [cn.kernels.gaussian(gamma=0.05), cn.kernels.gaussian(gamma=1.0)]
+    with pytest.warns(UserWarning, match=r"^KernelLearningSVM: .* so nothing is separated; .*coef0") as told:
+        machine = KernelLearningSVM(0.1, kernels=[*gaussian, cn.kernels.polynomial(2, gamma=0.1)], solver=solver).fit(X)
+    assert told[0].filename == __file__
+    assert (machine.predict([[1e3, 1e3], [-1e3, 5.0]]) == 1).all()  # since the constant is the best of these kernels
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelLearningSVM(0.1, kernels=gaussian, solver=solver).fit(X)
+
+
+@pytest.mark.parametrize("points", [np.arange(6.0)[:, None], np.ones((6, 2))], ids=["far apart", "one point"])
+def test_equal_scores_of_a_sample_are_no_constant_where_points_between_have_others(points):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine = KernelLearningSVM(1.0, kernels=[cn.kernels.gaussian(gamma=200.0)]).fit(points)
+    assert np.ptp(machine.score_samples(points)) < 1e-9
+    assert machine.predict(points[:1] + 0.5) == -1
