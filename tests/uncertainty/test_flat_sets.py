@@ -46,7 +46,7 @@ def test_null_directions_are_left_out_of_a_lift_of_any_width(dimension, rng):
     root, a = rng.standard_normal((dimension, 3)), rng.standard_normal(dimension)
     S = root @ root.T
     centred = sets.ExactCovariance().centred(cn.Moments(np.zeros(dimension), S))
-    face = Face.of([sets.membership_of(centred)], dimension)
+    face = Face.of([sets.membership_of(centred)], dimension, centred.factor)
     assert face.down.shape == (3, dimension)
     assert face.slack == 0.0
     y = face.down @ a
