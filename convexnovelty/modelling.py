@@ -350,7 +350,7 @@ def margin_reading(
     if nothing is not None and (doubts is None or not proves_separation(scores, doubts, nu, shares)):
         # What a solver left of w is rounding, and would cut through the sample at random.
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, interval)
-    scale = spread(scores, shares)
+    scale = spread(scores, shares, level=interval.used)
     if doubts is not None:  # what the scores of points on the boundary are not known to is a tie as well
         scale = max(scale, float(doubts[np.abs(scores - interval.used) <= doubts].max()) / TIE_TOLERANCE)
     region = HalfSpace(normal, interval.used + shift, scale=scale)

@@ -40,8 +40,8 @@ TIE_TOLERANCE = 1e-7
 # Scores that are all alike differ by what an exact algorithm, or a conic solver, leaves of their common size.
 EXACT, SOLVED = 1e-12, 1e-9
 
-# Scores on the boundary differ by more in a solver's point than in that of an exact algorithm, by so many times.
-ROUGHER = 10.0
+# Ties below its level within which a solver may leave points that lie on the boundary: an error of an optimum is a root of it in the point.
+STRAY = 500.0
 
 # What sums of shares are known to.
 SHARE_ROUNDING = 1e-12
@@ -55,14 +55,15 @@ ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 OUTSIDE_SPAN = 1e-12
 
 
-def spread(scores: Any, shares: Any = None, *, exact: bool = False) -> float:
+def spread(scores: Any, shares: Any = None, *, exact: bool = False, level: float | None = None) -> float:
     """The scale of training scores, of which ``TIE_TOLERANCE`` is a tie: what tells most of them apart, and a little of their size.
 
     That is twice the shortest interval that holds more than half of the scores, at most their range; where these are alike,
     of three quarters and so on. A range would be the distance of the farthest score, and a single row that is far enough, as
     rows are that an outlier fraction is there for, would make ties of everything else. Sentences, regions and the
     thresholds of estimators all count with it: a point is outside for all of them or for none. ``shares`` (n,) are those of
-    the points in the sample, equal ones by default; one without a share is none.
+    the points in the sample, equal ones by default; one without a share is none. Beside a ``level`` the tie covers what a solver's
+    point has left below it of the boundary, which is a few times 1e-6 at worst, and nothing where there is nothing.
     """
     given = np.asarray(scores, dtype=float).ravel()
     parts = np.full(given.size, 1.0) if shares is None else np.asarray(shares, dtype=float)
@@ -79,8 +80,11 @@ def spread(scores: Any, shares: Any = None, *, exact: bool = False) -> float:
     while without > parts.min() / 2 and width <= ALIKE * left * size:
         without /= 2
         width = _shortest(given, parts, without)
-    rough = 1.0 if exact else ROUGHER
-    return rough * min(whole, 2.0 * width) + left / TIE_TOLERANCE * size
+    scale = min(whole, 2.0 * width) + left / TIE_TOLERANCE * size
+    if level is None:
+        return scale
+    strayed = given[(given < level) & (given >= level - STRAY * TIE_TOLERANCE * scale)]
+    return max(scale, (1 + SOLVED) * (level - float(strayed[0])) / TIE_TOLERANCE) if strayed.size else scale
 
 
 def _shortest(ordered: Array, parts: Array, without: float) -> float:

@@ -331,7 +331,8 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         # Support vectors lie on the boundary and belong to the region, whatever rounding says.
         # What a solver leaves is relative to the scores themselves, which may all be alike.
         exact = learned.exact and learned.certificate is None
-        tie = TIE_TOLERANCE * spread(inside, shares, exact=exact) + ROUNDING * learned.scale
+        level = None if exact else learned.level
+        tie = TIE_TOLERANCE * spread(inside, shares, exact=exact, level=level) + ROUNDING * learned.scale
         self.offset_, self.guarantee_ = learned.level - tie, learned.guarantee
         if learned.guarantee is None or not learned.guarantee.counts:
             return

@@ -121,7 +121,7 @@ def _infeasible(k: int) -> InfeasibleError:
 
 def _reading(features: FeatureMap, normal: Array, k: int) -> Reading:
     scores = np.asarray(features.training) @ normal
-    scale = spread(scores)
+    scale = spread(scores, level=1.0)
     outside = int(below_level(scores, 1.0, scale).sum())
     said = f"{outside} of {features.n} training points lie outside, and {k} were allowed to (equation 8.38)"
     return Reading(HalfSpace(normal, 1.0, scale=scale), Guarantee(said, bound=k / features.n))

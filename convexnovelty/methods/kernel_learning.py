@@ -89,7 +89,7 @@ def _reading(machine: Machine, normal: Array, **letters: Any) -> Reading:
         _warn_of_hidden(machine, gamma, family.training @ normal)
     scores = family.training @ normal
     offset = quantile_interval(scores, nu)
-    scale = spread(scores)
+    scale = spread(scores, level=offset.used)
     outside = int(below_level(scores, offset.used, scale).sum())
     return Reading(
         HalfSpace(normal, offset.used, scale=scale),

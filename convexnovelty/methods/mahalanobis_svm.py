@@ -92,7 +92,7 @@ def _reading(sample: Sample, normal: Array, nu: float, deviation: float, unit: f
         nothing = nothing_separated(0.0, length, nu)
     if nothing is not None:
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, offset, {"deviation": deviation, **letters})
-    scale = spread(scores)
+    scale = spread(scores, level=offset.used)
     outside = int(below_level(scores, offset.used, scale).sum())
     distance = offset.used / deviation
     return Reading(

@@ -109,7 +109,7 @@ def _reading(features: FeatureMap, center: Array, nu: float, shares: Array) -> R
     # The squared radius is a quantile from above, as the offset of the one-class machine is one from below.
     flipped = quantile_interval(-squares, nu, shares)
     interval = Interval(max(0.0, -flipped.upper), -flipped.lower, -flipped.used)
-    region = Ball(center, interval.used, kernel, scale=spread(squares, shares))
+    region = Ball(center, interval.used, kernel, scale=spread(-squares, shares, level=-interval.used))
     outside = ~region.contains(features.training, norms) & (shares > 0)
     if weights_differ(shares):
         said = (
