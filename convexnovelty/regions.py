@@ -41,6 +41,7 @@ TIE_TOLERANCE = 1e-7
 EXACT, SOLVED = 1e-12, 1e-9
 
 # Ties below its level within which a solver may leave points that lie on the boundary: an error of an optimum is a root of it in the point.
+# On sixty benign samples Clarabel left up to 96, and the next points lay 200,000 off.
 STRAY = 500.0
 
 # What sums of shares are known to.
@@ -63,7 +64,7 @@ def spread(scores: Any, shares: Any = None, *, exact: bool = False, level: float
     rows are that an outlier fraction is there for, would make ties of everything else. Sentences, regions and the
     thresholds of estimators all count with it: a point is outside for all of them or for none. ``shares`` (n,) are those of
     the points in the sample, equal ones by default; one without a share is none. Beside a ``level`` the tie covers what a solver's
-    point has left below it of the boundary, which is a few times 1e-6 at worst, and nothing where there is nothing.
+    point has left below it of the boundary, up to ``STRAY`` ties, and no more where there is nothing.
     """
     given = np.asarray(scores, dtype=float).ravel()
     parts = np.full(given.size, 1.0) if shares is None else np.asarray(shares, dtype=float)

@@ -34,14 +34,14 @@ def is_number(value: Any) -> bool:
 
 
 def is_alike(one: Any, other: Any) -> bool:
-    """Whether two things are known to be equal; some raise at the question."""
+    """Whether two things are known to be equal."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return type(one) is type(other) and np.array_equal(one, other)
     if isinstance(one, (list, tuple)) and type(one) is type(other):
         return len(one) == len(other) and all(map(is_alike, one, other))
     try:
         return one is other or bool(one == other)
-    except Exception:
+    except Exception:  # a class of a user's, or of another library, raises what it raises at the question
         return False
 
 
