@@ -62,6 +62,7 @@ from convexnovelty.round_position import (
     THIN,
     congruences,
     depth,
+    evened_cones,
     in_position,
     is_crooked,
     is_inside,
@@ -247,12 +248,27 @@ class Membership:
         self._steps.append(partial(_scaled_rows, scale.rows))
         inside = self._first_point(first, None if known is None else known / scale.columns[self.columns])
         posed = self._posed_around(first, frame, inside)
+        if self._evened and not self.thin and known is not None:
+            posed = self._posed_again(*posed, known)
         for _ in range(AGAIN):
             if not self.thin or posed[0].cones.zero >= self.size or has_room(posed[0], posed[2], THIN):
                 return posed
             posed = self._posed_around(*posed)
         self._hidden |= not has_room(posed[0], posed[2], SEEN)
         return posed
+
+    def _posed_again(
+        self, program: ConicProgram, frame: sp.csr_array, inside: Array, known: Array
+    ) -> tuple[ConicProgram, sp.csr_array, Array]:
+        """The same where exponentials and powers have been brought into proportion.
+
+        Before, a solver's first point had no digits that would show how thin the set is.
+        """
+        own = sp.csc_array(frame[self._arrays.columns][:, self.columns])
+        member = scipy.sparse.linalg.spsolve(own, known - self._start[self._arrays.columns])
+        self._hidden = False
+        point = self._first_point(program, member)
+        return self._posed_around(program, frame, point) if self.thin else (program, frame, inside)
 
     def _posed_around(
         self, program: ConicProgram, frame: sp.csr_array, inside: Array
@@ -264,6 +280,10 @@ class Membership:
         steps: list[Callable[[Any], Any]] = [boost]
         if self.thin:
             steps.append(congruences(slack, cones).__matmul__)
+        even = evened_cones(slack, cones)
+        self._evened = even is not None
+        if even is not None:
+            steps.append(even.__matmul__)
         turned = program.A
         for step in steps:
             turned, slack = sp.csr_array(step(turned)), step(slack)
@@ -279,7 +299,13 @@ class Membership:
             rows, columns = interior_scales(turned, slack, cones, ROUNDING)
         A = sp.csr_array(sp.diags_array(rows) @ turned @ sp.diags_array(columns))
         self._turned = self.thin or (self._thinnest > 0 and is_crooked(A))
-        if boost.trivial and not drowned and not self._turned and max(_range(rows), _range(columns)) < RESCALE:
+        if (
+            boost.trivial
+            and even is None
+            and not drowned
+            and not self._turned
+            and max(_range(rows), _range(columns)) < RESCALE
+        ):
             return program, frame, inside
         self._start, self._steps = self._start + frame @ inside, [*self._steps, *steps, partial(_scaled_rows, rows)]
         frame = sp.csr_array(frame @ sp.diags_array(columns))

@@ -29,6 +29,7 @@ __all__ = [
     "congruence",
     "congruences",
     "depth",
+    "evened_cones",
     "in_position",
     "is_crooked",
     "is_inside",
@@ -38,6 +39,7 @@ __all__ = [
 
 THIN = 1e-2  # share of the largest eigenvalue of a slack below which the smallest one asks for a congruence
 CROOKED = 1e-3  # the same of what rows see of a direction, where no cone is thin
+UNEVEN = 2.0**5  # ratio of what an exponential or a power cone compares from which it is brought to one
 CANCELLED = 1e-15  # share of its terms up to which a sum may be rounding
 NOTHING = 1e-13  # size below which an entry is rounding where slacks and reaches are ones
 OUTSIDE = 1e-8  # violation up to which a solver's point counts, in a program in scale
@@ -127,6 +129,30 @@ def congruences(slack: Array, cones: Cones) -> sp.csr_array:
         else:
             parts.append(sp.csr_array(sp.eye_array(rows, format="csr")))
     return sp.csr_array(sp.block_diag(parts, format="csr"))
+
+
+def evened_cones(slack: Array, cones: Cones) -> sp.csr_array | None:
+    r"""The map of rows that brings a point to z = y in exponential cones :math:`y e^{x/y} \le z`, and to equal factors in power
+    cones :math:`|z| \le \prod x_i^{\alpha_i}`; None where it changes nothing.
+
+    With (x, y, z) the first holds :math:`(x - y\log k, y, z/k)`, and with (x, z) the second :math:`(x_i/k_i, z/\prod
+    k_i^{\alpha_i})`. Where z, or a factor, is next to nothing, a solver's tolerance of it would be a larger one, by as much,
+    of its logarithm and of the others.
+    """
+    A = sp.eye_array(slack.size, format="lil")
+    for block in cones.blocks():
+        at = np.arange(block.rows.start, block.rows.stop)
+        if block.kind == "exponential" and slack[at[1:]].min() > 0:
+            ratio = float(slack[at[2]] / slack[at[1]])
+            if not 1 / UNEVEN < ratio < UNEVEN:
+                A[at[0], at[1]], A[at[2], at[2]] = -math.log(ratio), 1.0 / ratio
+        elif block.kind == "power" and (factors := slack[at[:-1]]).min() > 0:
+            shares = factors / factors.max()
+            if shares.min() < 1 / UNEVEN:
+                A[at, at] = 1.0 / np.append(shares, np.prod(shares ** np.array(block.parameter)))
+    changed = sp.csr_array(A - sp.eye_array(slack.size))
+    changed.eliminate_zeros()
+    return sp.csr_array(A) if changed.nnz else None
 
 
 @dataclass(frozen=True)

@@ -43,12 +43,19 @@ class Arrays:
 
     @classmethod
     def compiled(
-        cls, description: Description, size: int, name: str, units: Array | None = None, at: Array | None = None
+        cls,
+        description: Description,
+        size: int,
+        name: str,
+        units: Array | None = None,
+        at: Array | None = None,
+        middle: Array | None = None,
     ) -> Arrays:
         """From a function that turns a CVXPY vector of length ``size`` into constraints on it and further variables.
 
         ``name`` is what an error message calls the set; ``units`` are sizes that the entries of the vector are expected to
-        have, ones by default, and ``at`` is where they are counted from, the origin by default.
+        have, ones by default, ``at`` is where they are counted from, the origin by default, and ``middle`` a point that is
+        expected to be a member.
         """
         v = cp.Variable(size)
         at = np.zeros(size) if at is None else at
@@ -109,7 +116,8 @@ class Arrays:
             program = with_even_squares(program)
         else:
             sizes[columns] = units
-            program, scales = in_units(program, columns, sizes)
+            inside = None if middle is None else (middle - at) / units
+            program, scales = in_units(program, columns, sizes, inside)
             shown = shown / scales
         return cls(program.without_repetition(), columns, units, shown, at)
 

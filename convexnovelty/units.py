@@ -24,16 +24,22 @@ __all__ = ["evened", "in_own_units", "in_units", "in_units_of", "squares", "with
 STEP = 1e4  # by whose powers the factors of a sum of squares are brought together
 NOTHING = 1e-14  # share of a row below which another entry may be nothing at all
 BESIDE = 1e-6  # share of the largest variable at a point below which another has no size of its own
+CANCELLED = 1e-12  # share of what an equation adds up to below which a term of it is rounding
+WIDEST = 400  # variables up to which equations are solved for their sizes
 ROUNDING = 1e-9  # share of the largest entry of a row below which another may be what is left of a difference
 
 
-def in_units(program: ConicProgram, columns: NDArray[np.intp], sizes: Array) -> tuple[ConicProgram, Array]:
+def in_units(
+    program: ConicProgram, columns: NDArray[np.intp], sizes: Array, middle: Array | None = None
+) -> tuple[ConicProgram, Array]:
     r"""The program with units for its further variables: those that equations with variables of known units give them, and
     cones that hold both.
 
-    ``sizes`` are those that are known, zero where none is; ``columns`` are in their units already. The units come with the
-    program.
+    ``sizes`` are those that are known, zero where none is; ``columns`` are in their units already. ``middle`` is a point that
+    the set's own columns are expected to have. The units come with the program.
     """
+    if middle is not None:
+        sizes = np.where(sizes > 0, sizes, _sizes_at(program, columns, middle))
     sizes = _spread(program, sizes)
     sizes[columns] = 1.0
     exact = _powers(np.where(sizes > 0, sizes, 1.0))
@@ -76,6 +82,28 @@ def in_units_of(program: ConicProgram, x: Array) -> tuple[ConicProgram, float]:
     scaled = with_even_rows(with_even_squares(scaled, np.ones(sizes.size)))
     height, reach = float(np.abs(program.c * sizes).max()), float(np.abs(scaled.b).max(initial=0.0)) or 1.0
     return replace(scaled, c=program.c * sizes / height, b=scaled.b / reach), height * reach
+
+
+def _sizes_at(program: ConicProgram, columns: NDArray[np.intp], middle: Array) -> Array:
+    """What equations say of the further variables where the set's own have some values; zero where they say nothing.
+
+    A direction in which a set is thin has next to no part in its equations, by which its variable would be called large.
+    """
+    inner = np.setdiff1d(np.arange(program.c.size), columns)
+    equations, sizes = program.A[: program.cones.zero], np.zeros(program.c.size)
+    tied = inner[np.diff(sp.csc_array(equations[:, inner]).indptr) > 0]
+    if not 0 < tied.size <= WIDEST:
+        return sizes
+    own, others = equations[:, columns], equations[:, tied].toarray()
+    right = program.b[: program.cones.zero]
+    terms = np.abs(right) + abs(own) @ np.abs(middle)
+    left = right - own @ middle
+    held = np.linalg.lstsq(others, left, rcond=NOTHING)[0]
+    if (np.abs(others @ held - left) <= BESIDE * terms).all():
+        shares = np.abs(others * held) / np.where(terms > 0, terms, np.inf)[:, None]
+        told = shares.max(axis=0) > CANCELLED
+        sizes[tied[told]] = np.abs(held[told])
+    return sizes
 
 
 def _row_sizes(program: ConicProgram, columns: NDArray[np.bool_]) -> Array:

@@ -131,7 +131,8 @@ def _arrays(uncertainty: UncertaintySet) -> Arrays:
     def make() -> Arrays:
         describe, size = _description(uncertainty, uncertainty.dimension)  # type: ignore[attr-defined]
         units = _units(uncertainty, describe)
-        return Arrays.compiled(describe, size, repr(uncertainty), units, _start(uncertainty))
+        middle = _flat_center(uncertainty)
+        return Arrays.compiled(describe, size, repr(uncertainty), units, _start(uncertainty), middle)
 
     arrays: Arrays = uncertainty.kept("arrays", make)
     return arrays

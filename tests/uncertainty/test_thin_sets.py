@@ -12,13 +12,15 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.optimize
 
 import convexnovelty as cn
 from convexnovelty import uncertainty as sets
+from convexnovelty.cones import Cones
 from convexnovelty.conic import ConicProgram
 from convexnovelty.errors import SolverError
 from convexnovelty.methods.single_class_mpm import semi_infinite
-from convexnovelty.round_position import in_position, product
+from convexnovelty.round_position import evened_cones, in_position, product
 from convexnovelty.uncertainty.derived import membership_of
 
 CONFIDENCE = 0.7
@@ -180,3 +182,111 @@ def test_position_keeps_what_it_combines():
     assert found.A.toarray() == pytest.approx((found.rows @ program.A @ found.frame).toarray(), abs=1e-10)
     assert found.cones.zero < program.cones.zero
     assert product(found.rows, program.A, found.frame).toarray() == pytest.approx(found.A.toarray(), abs=1e-10)
+
+
+def columns_of_their_own(seed, least):
+    """Moments of columns with deviations from 1e-2 to 1e2, a random direction, and the one along which they are thin."""
+    rng = np.random.default_rng(seed)
+    axes = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    covariance = axes @ np.diag([1.0, 0.8, 0.5, least]) @ axes.T
+    deviations = 10.0 ** rng.uniform(-2, 2, 4) / np.sqrt(np.diag(covariance))
+    covariance = deviations[:, None] * covariance * deviations
+    thin_one = axes[:, 3] / deviations
+    return cn.Moments(deviations, (covariance + covariance.T) / 2), (rng.normal(size=4) / deviations, thin_one)
+
+
+def stretch(radius):
+    """What a ball of Stein's loss adds to the nominal variance, by the root of w^2 - 1 - 2 log w = 2 radius."""
+    return scipy.optimize.brentq(lambda w: w * w - 1 - 2 * math.log(w) - 2 * radius, 1, 9, xtol=1e-15) ** 2 - 1
+
+
+DIVERGENCES = [
+    (sets.WishartBall(0.01) + sets.LoewnerInterval(0.3, "nominal"), stretch(0.01) + 0.3),
+    (sets.WishartBall(0.01) + sets.WishartBall(0.1), stretch(0.01) + stretch(0.1)),
+    (sets.WishartBall(0.01) | sets.LoewnerInterval(0.3, "nominal"), 0.3),
+    (sets.WishartBall(5.0) & sets.LoewnerInterval(0.3, "nominal"), 0.3),
+]
+
+
+@pytest.mark.parametrize("seed, least", [(2, 1e-6), (4, 1e-6), (6, 1e-6), (7, 3e-7), (6, 1e-4)])
+@pytest.mark.parametrize("uncertainty, more", DIVERGENCES, ids=[repr(u) for u, _ in DIVERGENCES])
+def test_divergences_combined_round_a_thin_centre(uncertainty, more, seed, least):
+    """Worst variances of a sum add, and all of these sets have the shape of the centre."""
+    moments, directions = columns_of_their_own(seed, least)
+    held = uncertainty.centred(moments)
+    for a in directions:
+        right = math.sqrt((1 + more) * float(a @ moments.covariance @ a))
+        assert sets.evaluate_deviation(held, a) == pytest.approx(right, rel=2e-6)
+        assert sets.adversary(held, a).value == pytest.approx(right, rel=2e-6)
+
+
+@pytest.mark.parametrize("axis", range(5))
+def test_two_divergences_round_measurements_of_cells(axis):
+    """Radius, perimeter, area, texture and compactness of nuclei, of which the first three nearly tell each other."""
+    X = pytest.importorskip("sklearn.datasets").load_breast_cancer().data[:200][:, [0, 2, 3, 1, 5]]
+    moments = cn.Moments.estimate(X)
+    deviations = np.sqrt(np.diag(moments.covariance))
+    a = np.linalg.eigh(moments.covariance / np.outer(deviations, deviations))[1][:, axis] / deviations
+    for one, other in ((0.01, 0.1), (0.01, 0.5), (0.001, 0.01)):
+        held = (sets.WishartBall(one) + sets.WishartBall(other)).centred(moments)
+        right = math.sqrt((1 + stretch(one) + stretch(other)) * float(a @ moments.covariance @ a))
+        assert sets.evaluate_deviation(held, a) == pytest.approx(right, rel=2e-6)
+        assert sets.adversary(held, a).value == pytest.approx(right, rel=2e-6)
+
+
+class Coordinates(sets.CovarianceSet):
+    """Covariances that are diagonal in coordinates of the centre's own, with one bound on the diagonal."""
+
+    bound: str = "inverses"
+
+    def constraints(self, x):
+        few = x.size + self.radius
+        return {
+            "inverses": [cp.sum(x) <= few, cp.sum(cp.inv_pos(x)) <= x.size],
+            "logarithms": [cp.sum(x) <= few, cp.sum(cp.log(x)) >= 0],
+            "powers": [cp.sum(cp.power(x, 2.5, approx=False)) <= x.size * (1 + self.radius), x >= 0.5],
+            "squares": [cp.sum(cp.power(x, 2.5)) <= x.size * (1 + self.radius), x >= 0.5],
+        }[self.bound]
+
+    def membership(self, S):
+        F = np.asarray(self.factor)
+        x = cp.Variable(F.shape[0])
+        return [S == F.T @ cp.diag(x) @ F, *self.constraints(x)]
+
+
+@pytest.mark.parametrize("bound", ["inverses", "logarithms", "powers", "squares"])
+@pytest.mark.parametrize("seed, least", [(6, 1e-6), (4, 1e-6), (6, 1e-7)])
+def test_variables_of_a_thin_membership_have_the_size_that_they_have_at_the_centre(bound, seed, least):
+    moments, directions = columns_of_their_own(seed, least)
+    held = type(bound, (Coordinates,), {"bound": bound})(0.3).centred(moments)
+    for a in directions:
+        weights = (np.asarray(held.factor) @ a) ** 2
+        x = cp.Variable(4)
+        best = cp.Problem(cp.Maximize(weights / weights.max() @ x), held.constraints(x)).solve(solver="CLARABEL")
+        right = math.sqrt(best * weights.max())
+        assert sets.evaluate_deviation(held, a) == pytest.approx(right, rel=2e-6)
+        assert sets.adversary(held, a).value == pytest.approx(right, rel=2e-6)
+
+
+def test_cones_are_evened_by_maps_that_keep_them():
+    """Members stay members and others stay others, as the cones' definitions have it, and the point that is given is level."""
+    rng = np.random.default_rng(11)
+    cones = Cones(exponential=2, power=((0.3, 0.7),))
+    at = np.array([-14.0, 1.0, 2e-6, 0.0, 1.0, 1.5, 1e-8, 2.0, 6e-3])
+    A = evened_cones(at, cones)
+    level = A @ at
+    assert level[2] == pytest.approx(level[1])
+    assert level[5] == 1.5  # a ratio near one stays as it is
+    assert level[6] == pytest.approx(level[7])
+
+    def inside(s):
+        two = [s[k + 1] * math.exp(s[k] / s[k + 1]) <= s[k + 2] for k in (0, 3)]
+        return [*two, abs(s[8]) <= s[6] ** 0.3 * s[7] ** 0.7]
+
+    seen = set()
+    for _ in range(200):
+        s = at * np.exp(rng.normal(size=9)) * np.where(np.arange(9) == 0, 0.3, 1.0)
+        assert inside(A @ s) == inside(s)
+        seen |= set(enumerate(inside(s)))
+    assert {(0, True), (0, False), (2, True), (2, False)} <= seen
+    assert evened_cones(level, cones) is None
