@@ -33,6 +33,8 @@ __all__ = ["Posed", "Sample", "Whitened", "whitened"]
 EPS = float(np.finfo(np.float64).eps)
 # Deviations below this share of the features' size are scaled as if they had it.
 FLOOR = 1e-7
+# Share of its terms up to which a coordinate may be what rounding has left of them.
+CANCELLED = 1e-13
 # Sets whose worst covariance is the nominal one plus r I.
 RIDGES = (FrobeniusBall, SpectralBall)
 
@@ -219,6 +221,15 @@ class Sample:
         """The number r as it was given, where the worst covariance is the nominal one plus r I."""
         return float(self.recipe.radius) if isinstance(self.recipe, RIDGES) else None
 
+    def _along(self, axes: Array) -> Array:
+        """The coordinates of the points along some axes, those zero in which all points are rounding.
+
+        Where columns depend on each other no point has a part along the axis on which no covariance puts a deviation, and in
+        its scale what rounding has left would pass for one.
+        """
+        along, terms = self.points @ axes, np.abs(self.points) @ np.abs(axes)
+        return np.where((np.abs(along) <= CANCELLED * terms).all(axis=0), 0.0, along)
+
     def posed(self) -> Posed:
         """Principal axes where the set allows them (its cone is then sparse), and scales that make deviations one."""
         moments, p = self.moments, self.moments.dimension
@@ -237,9 +248,10 @@ class Sample:
         if self.worst is None:
             variances = variances + far_beyond(self.centred, axes, variances)
         scales = 1 / np.sqrt(np.maximum(variances, (FLOOR * self.features.unit) ** 2))
-        rows = self.points @ (axes * scales)
+        rows = self._along(axes) * scales
         unit = middle_length(np.einsum("ij,ij->i", rows, rows))
         y = cp.Variable(p, name="w")
         inverse = (axes / scales).T
-        w = Quantity(y, axes=unit * axes * scales, inverse=inverse / unit)
+        # Along an axis in which no point has a part w may have any; it has none.
+        w = Quantity(y, axes=unit * axes * np.where(rows.any(axis=0), scales, 0.0), inverse=inverse / unit)
         return Posed(moments, w, rows / unit, cp.multiply(scales, y), unit, inverse)

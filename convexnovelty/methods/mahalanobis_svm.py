@@ -274,7 +274,7 @@ def mahalanobis_svm(
     features : LinearFeatures or KernelFeatures of n points.
     outlier_fraction : the paper's nu, in (0, 1]; below 1/n the margin is hard.
     uncertainty : a set of covariances around :math:`\Sigma^0 = cXHX'`, for example ``FrobeniusBall(r)`` with r in
-        squared units of the features; None takes the sample's covariance as exact, which must then be regular.
+        squared units of the features; None takes the sample's covariance as exact, in whose range the sample must lie.
     covariance_weight : the paper's c; 1/(n - ddof) by default. Zero leaves the covariance out.
     ddof : 0 for the maximum likelihood covariance, 1 for the sample covariance.
     form : "primal" (equation 5, any set) or "dual" (equation 7, in the Gram matrix, for sets like the Frobenius ball).
@@ -288,7 +288,7 @@ def mahalanobis_svm(
     Raises
     ------
     InputError for arguments that cannot be used; UnboundedError, on solving, for a covariance that is singular where
-    the sample's mean is not zero.
+    the sample's mean is not zero, as it is of a column that another one makes but for a constant.
 
     Examples
     --------

@@ -28,6 +28,8 @@ from convexnovelty.uncertainty import (
     FrobeniusBall,
     LoewnerInterval,
     MeanEllipsoid,
+    SubspaceBall,
+    WishartBall,
 )
 
 
@@ -714,3 +716,15 @@ def test_a_bound_on_w_makes_no_plane_of_what_a_solver_leaves_of_zero():
             lambda v, name="v" if node is module.metric_primal else "w": cp.norm(v[name]) <= 5
         ).solve()
         assert not solution.region.normal.any() and "deviations" not in solution.guarantee
+
+
+@pytest.mark.parametrize("uncertainty", [None, WishartBall(0.1), SubspaceBall("nominal", 0.2)], ids=repr)
+@pytest.mark.parametrize("node", [module.robust, module.semi_infinite, module.derived_counterpart])
+@pytest.mark.parametrize("column", ["total", "copy"])
+def test_a_column_that_others_make_changes_nothing(column, node, uncertainty):
+    """Mahalanobis distances do not depend on the coordinates, and the points lie in the range of the singular covariance."""
+    X = cloud(14) + 4
+    more = X.sum(axis=1) * 0.7 if column == "total" else X[:, 0] * 1.1 / 1.1
+    found, right = (node(LinearFeatures(Z), 0.3, uncertainty) for Z in (np.column_stack([X, more]), X))
+    found, right = (made.solve() if hasattr(made, "solve") else made for made in (found, right))
+    assert found.objective == pytest.approx(right.objective, rel=1e-6)
