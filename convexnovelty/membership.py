@@ -43,6 +43,7 @@ from convexnovelty.places import (
     ROUNDING,
     SMALL,
     completed,
+    completed_inside,
     extent_along,
     further_in,
     goes_on,
@@ -93,6 +94,7 @@ DROWNED = 1e-6  # share of the one with which it is compiled below which the bou
 # By how much the extent of a set may change where its flat cones are reduced: solvers see it dimly.
 REACH, NARROW = 1e-2, 1e-3
 DIGITS = 4.0 * float(np.finfo(float).eps)  # share of a number that rounding may have changed
+HALVINGS = 50  # steps of a half in which a point beside a singular centre is looked for
 FLAT = 1e-9  # extent of a set along a direction, as a share of its largest, that is none
 
 
@@ -130,6 +132,7 @@ class Membership:
         point has no digits for that.
     thinnest : the least eigenvalue of that centre's correlations, zero where they are singular: what is next to singular round
         another one is thin, and not flat.
+    inward : directions from a singular centre into the cone of covariances.
     others : the set at other values of its numbers, by arrays that differ in their right-hand sides alone. What
         differs becomes a CVXPY parameter, which :meth:`move` sets.
 
@@ -146,6 +149,7 @@ class Membership:
         others: Sequence[Arrays] = (),
         known: Array | None = None,
         thinnest: float = 0.0,
+        inward: Sequence[Array] = (),
     ) -> None:
         self.size = arrays.columns.size
         self.name = name
@@ -157,18 +161,11 @@ class Membership:
         flat = slice(self._raw.cones.zero)
         self._moving = any(not np.array_equal(raw.b[flat], self._raw.b[flat]) for raw in raws)
         self._asked = [k for k in range(len(self._raw.blocks)) if k not in implied(arrays)]
-        scaled, frame, inside = self._posed(None if known is None else (known - arrays.at) / arrays.units)
-        programs = [replace(scaled, b=self._entered(raw)) for raw in raws]
-        held, self._points = [scaled], [inside]
-        for program in programs[1:]:
-            try:
-                point = inside if holds(program, inside) and well_inside(program, inside) else self._inside(program)
-            except (EmptySetError, SolverError):  # at some other number, which nobody has asked for
-                continue
-            held.append(program)
-            self._points.append(point)
-        self._scaled = scaled
-        self._found = faces(held, self._points, minimiser)
+        self._inward = [direction / arrays.units for direction in inward]
+        member = None if known is None else (known - arrays.at) / arrays.units
+        scaled, frame, inside = self._looked_at(raws, member)
+        if self.tilted and member is not None and (middle := self._beside(member)) is not None:
+            scaled, frame, inside = self._looked_at(raws, member, middle)
         transform, cones = self._reduction()
         # From here on the origin lies inside of the set, to the last digit: where a set is a point, what rounding
         # leaves outside of the cones would make the dual programs unbounded. And the set is of size one.
@@ -230,17 +227,41 @@ class Membership:
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
-    def _posed(self, known: Array | None) -> tuple[ConicProgram, sp.csr_array, Array]:
+    def _looked_at(
+        self, raws: Sequence[ConicProgram], known: Array | None, around: Array | None = None
+    ) -> tuple[ConicProgram, sp.csr_array, Array]:
+        """The program as posed, and which of its cones are flat, at all of the set's numbers."""
+        scaled, frame, inside = self._posed(known, around)
+        programs = [replace(scaled, b=self._entered(raw)) for raw in raws]
+        held, self._points = [scaled], [inside]
+        for program in programs[1:]:
+            try:
+                point = inside if holds(program, inside) and well_inside(program, inside) else self._inside(program)
+            except (EmptySetError, SolverError):  # at some other number, which nobody has asked for
+                continue
+            held.append(program)
+            self._points.append(point)
+        self._scaled = scaled
+        self._found = faces(held, self._points, minimiser)
+        return scaled, frame, inside
+
+    def _posed(self, known: Array | None, around: Array | None) -> tuple[ConicProgram, sp.csr_array, Array]:
         """The program in scale, what takes its coordinates to those that came in, and a point inside of it.
+
+        With ``around`` that is the point which everything is posed around.
 
         Scales that suit the centre need not suit the set: a ball of radius 1 around a matrix of size 1e8 is one. The
         program is scaled again around the first point inside, where that makes a difference.
         """
+        self.thin, self._hidden, self.columns = False, False, self._arrays.columns
         self._start = np.zeros(self._raw.c.size)
         self._steps: list[Callable[[Any], Any]] = []
-        if (middle := self._middle()) is not None:
-            self.thin = self._thinnest > 0 and depth(self._raw, middle) < THIN
-            posed = self._posed_around(self._raw, sp.csr_array(sp.eye_array(middle.size)), middle)
+        middle = self._middle() if around is None else around
+        if middle is not None:
+            self.thin = (self._thinnest > 0 or around is not None) and depth(self._raw, middle) < THIN
+            # What is inside by our own arithmetic has no slack that is rounding.
+            floor = ROUNDING if around is None else 0.0
+            posed = self._posed_around(self._raw, sp.csr_array(sp.eye_array(middle.size)), middle, floor)
             self._furthest(posed[0])
             return posed
         first, scale = self._raw.equilibrated()
@@ -271,7 +292,7 @@ class Membership:
         return self._posed_around(program, frame, point) if self.thin else (program, frame, inside)
 
     def _posed_around(
-        self, program: ConicProgram, frame: sp.csr_array, inside: Array
+        self, program: ConicProgram, frame: sp.csr_array, inside: Array, floor: float = ROUNDING
     ) -> tuple[ConicProgram, sp.csr_array, Array]:
         """The program in scale around a point of it, whose origin is that point if it is well inside."""
         cones = program.cones
@@ -287,7 +308,7 @@ class Membership:
         turned = program.A
         for step in steps:
             turned, slack = sp.csr_array(step(turned)), step(slack)
-        rows, columns = interior_scales(turned, slack, cones, ROUNDING)
+        rows, columns = interior_scales(turned, slack, cones, floor)
         # A square that is bounded by next to nothing has no digits beside the one with which it was compiled.
         around = ConicProgram(program.c, turned, slack, cones)
         if drowned := [square for square in squares(around) if square.disproportion(columns) < DROWNED]:
@@ -296,7 +317,7 @@ class Membership:
             )
             for step in further:
                 turned, slack = sp.csr_array(step(turned)), step(slack)
-            rows, columns = interior_scales(turned, slack, cones, ROUNDING)
+            rows, columns = interior_scales(turned, slack, cones, floor)
         A = sp.csr_array(sp.diags_array(rows) @ turned @ sp.diags_array(columns))
         self._turned = self.thin or (self._thinnest > 0 and is_crooked(A))
         if (
@@ -335,9 +356,33 @@ class Membership:
         left = program.b[: program.cones.zero] - equations @ middle
         own = sp.csr_array(equations[:, self.columns])
         middle[self.columns] = scipy.sparse.linalg.lsqr(own, left, atol=1e-15, btol=1e-15)[0]
-        slack, terms = program.b - program.A @ middle, np.abs(program.b) + abs(program.A) @ np.abs(middle)
+        return middle if self._is_inside(middle) else None
+
+    def _beside(self, known: Array) -> Array | None:
+        """A point beside a singular centre that is inside by our own arithmetic, if the set holds one along a known direction.
+
+        A small set round a large centre is a point to a solver, or some face.
+        """
+        program, columns = self._raw, self._arrays.columns
+        for direction in self._inward:
+            low, high = 0, HALVINGS
+            if not self._is_inside(completed_inside(program, columns, known + 0.5**high * direction)):
+                continue
+            while high - low > 1:
+                halvings = (low + high) // 2
+                x = completed_inside(program, columns, known + 0.5**halvings * direction)
+                low, high = (low, halvings) if self._is_inside(x) else (halvings, high)
+            x = completed_inside(program, columns, known + 0.5 ** (high + 1) * direction)
+            if self._is_inside(x):
+                return x
+        return None
+
+    def _is_inside(self, x: Array) -> bool:
+        """Whether a point of the program as compiled meets the equations and lies inside of every cone, by our own arithmetic."""
+        program = self._raw
+        slack, terms = program.b - program.A @ x, np.abs(program.b) + abs(program.A) @ np.abs(x)
         met = np.abs(slack[: program.cones.zero]) <= EXACT * terms[: program.cones.zero]
-        return middle if met.all() and is_inside(slack, terms, program.cones) else None
+        return bool(met.all()) and is_inside(slack, terms, program.cones)
 
     def _first_point(self, program: ConicProgram, known: Array | None) -> Array:
         """A point inside, as far from the walls as a solver's and a known member's show; notes whether the set is thin."""

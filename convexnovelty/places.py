@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
+from convexnovelty.cones import Cones
 from convexnovelty.conic import ConicProgram, ConicSolution
 from convexnovelty.direct import attempts
 from convexnovelty.facial import with_margins
@@ -31,6 +32,7 @@ __all__ = [
     "ROUNDING",
     "SMALL",
     "completed",
+    "completed_inside",
     "extent_along",
     "further_in",
     "goes_on",
@@ -55,6 +57,7 @@ RESCALE = 100.0  # how much scales must differ to be worth a second look
 DEPENDENT = 1e-6  # share of the largest singular value below which equations that faces added repeat others
 SMALL = 400  # unknowns up to which a basis of what equations leave free is formed
 DONE = ("Solved", "AlmostSolved")
+CURVED = ("second_order", "semidefinite", "exponential", "power")  # kinds of cones that are no half-lines
 LADDER = (1e-11, 1e-9, 1e-8, 1e-6)  # tolerances of the maximisation, tightest first
 
 
@@ -77,6 +80,33 @@ def completed(program: ConicProgram, columns: NDArray[np.intp], target: Array) -
         equations = program.A[:zero]
         left = program.b[:zero] - equations @ x
         x[inner] = scipy.sparse.linalg.lsqr(equations[:, inner], left, atol=1e-15, btol=1e-15)[0]
+    return x
+
+
+def completed_inside(program: ConicProgram, columns: NDArray[np.intp], target: Array) -> Array:
+    """The same, with further variables that no equation holds where a solver puts them, with room on all sides."""
+    x, zero = completed(program, columns, target), program.cones.zero
+    free = np.ones(x.size, dtype=bool)
+    free[columns] = False
+    free[program.A[:zero].indices] = False
+    A = sp.csr_array(program.A[:, np.flatnonzero(free)])
+    seen = np.diff(A.indptr) > 0
+    blocks = [block for block in program.blocks if block.kind not in ("zero", "nonnegative") and seen[block.rows].any()]
+    lower = zero + np.flatnonzero(seen[zero : zero + program.cones.nonnegative])
+    if not (lower.size or blocks):
+        return x
+    rows = np.concatenate([lower, *(np.arange(block.rows.start, block.rows.stop) for block in blocks)])
+    kinds = {kind: [block.parameter for block in blocks if block.kind == kind] for kind in CURVED}
+    cones = Cones(
+        nonnegative=lower.size,
+        second_order=tuple(kinds["second_order"]),
+        semidefinite=tuple(kinds["semidefinite"]),
+        exponential=len(kinds["exponential"]),
+        power=tuple(kinds["power"]),
+    )
+    left = ConicProgram(np.zeros(A.shape[1]), sp.csr_array(A[rows]), (program.b - program.A @ x)[rows], cones)
+    scaled, scale = left.equilibrated()
+    x[free] = scale.columns * next(attempts(with_margins(scaled), LADDER)).x[: A.shape[1]]
     return x
 
 

@@ -98,9 +98,9 @@ def _made(uncertainty: UncertaintySet) -> Membership:
             lambda v: [v == center], arrays.columns.size, repr(uncertainty), arrays.units, arrays.at
         )
         return Membership(arrays, repr(uncertainty))
-    center, thinnest = _flat_center(uncertainty), _thinnest(uncertainty)
+    center, thinnest, inward = _flat_center(uncertainty), _thinnest(uncertainty), _inward(uncertainty)
     if uncertainty._tuner is None:
-        return Membership(arrays, repr(uncertainty), known=center, thinnest=thinnest)
+        return Membership(arrays, repr(uncertainty), known=center, thinnest=thinnest, inward=inward)
     names: list[str] = []
     others: list[Arrays] = []
     for name in uncertainty.numbers():
@@ -113,7 +113,7 @@ def _made(uncertainty: UncertaintySet) -> Membership:
             others += elsewhere
         else:
             uncertainty.fix(name)
-    made = Membership(arrays, repr(uncertainty), others, center, thinnest)
+    made = Membership(arrays, repr(uncertainty), others, center, thinnest, inward)
     for name in names:
         uncertainty.watch(name, lambda changed: _follow(made, changed))
     return made
@@ -220,6 +220,17 @@ def _thinnest(uncertainty: Any) -> float:
     if factor.shape[0] < factor.shape[1]:
         return 0.0
     return float(np.linalg.svd(factor / np.linalg.norm(factor, axis=0), compute_uv=False)[-1]) ** 2
+
+
+def _inward(uncertainty: Any) -> list[Array]:
+    """Steps from a singular centre into the cone: multiples of the identity, and of the variances, of the centre's size."""
+    if not isinstance(uncertainty, (CovarianceSet, MomentSet)) or _thinnest(uncertainty) > 0:
+        return []
+    pairs = isinstance(uncertainty, MomentSet)
+    center = np.asarray(uncertainty.center_covariance if isinstance(uncertainty, MomentSet) else uncertainty.center)
+    size, means = float(np.linalg.norm(center)) or 1.0, np.zeros(len(center) * pairs)
+    alike = [size * np.eye(len(center)), np.diag(np.diagonal(center))]
+    return [np.concatenate([means, svec(step)]) for step in alike]
 
 
 def _units(uncertainty: Any, describe: Callable[[Any], Any]) -> Array:
