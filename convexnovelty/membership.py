@@ -94,7 +94,7 @@ DROWNED = 1e-6  # share of the one with which it is compiled below which the bou
 # By how much the extent of a set may change where its flat cones are reduced: solvers see it dimly.
 REACH, NARROW = 1e-2, 1e-3
 DIGITS = 4.0 * float(np.finfo(float).eps)  # share of a number that rounding may have changed
-HALVINGS = 50  # steps of a half in which a point beside a singular centre is looked for
+QUARTERS = 26  # steps of a quarter in which a point beside a centre is looked for
 FLAT = 1e-9  # extent of a set along a direction, as a share of its largest, that is none
 
 
@@ -132,7 +132,7 @@ class Membership:
         point has no digits for that.
     thinnest : the least eigenvalue of that centre's correlations, zero where they are singular: what is next to singular round
         another one is thin, and not flat.
-    inward : directions from a singular centre into the cone of covariances.
+    inward : directions from a centre into the cone of covariances.
     others : the set at other values of its numbers, by arrays that differ in their right-hand sides alone. What
         differs becomes a CVXPY parameter, which :meth:`move` sets.
 
@@ -164,7 +164,8 @@ class Membership:
         self._inward = [direction / arrays.units for direction in inward]
         member = None if known is None else (known - arrays.at) / arrays.units
         scaled, frame, inside = self._looked_at(raws, member)
-        if self.tilted and member is not None and (middle := self._beside(member)) is not None:
+        unseen = self.tilted or thinnest_slack(scaled.b - scaled.A @ inside, scaled.cones) < SEEN
+        if unseen and member is not None and (middle := self._beside(member)) is not None:
             scaled, frame, inside = self._looked_at(raws, member, middle)
         transform, cones = self._reduction()
         # From here on the origin lies inside of the set, to the last digit: where a set is a point, what rounding
@@ -359,22 +360,19 @@ class Membership:
         return middle if self._is_inside(middle) else None
 
     def _beside(self, known: Array) -> Array | None:
-        """A point beside a singular centre that is inside by our own arithmetic, if the set holds one along a known direction.
+        """The centre if it is inside by our own arithmetic, or a point beside it that is, along a known direction; None for neither.
 
         A small set round a large centre is a point to a solver, or some face.
         """
         program, columns = self._raw, self._arrays.columns
+        if self._is_inside(x := completed_inside(program, columns, known)):
+            return x
         for direction in self._inward:
-            low, high = 0, HALVINGS
-            if not self._is_inside(completed_inside(program, columns, known + 0.5**high * direction)):
-                continue
-            while high - low > 1:
-                halvings = (low + high) // 2
-                x = completed_inside(program, columns, known + 0.5**halvings * direction)
-                low, high = (low, halvings) if self._is_inside(x) else (halvings, high)
-            x = completed_inside(program, columns, known + 0.5 ** (high + 1) * direction)
-            if self._is_inside(x):
-                return x
+            for quarters in range(QUARTERS):
+                x = completed_inside(program, columns, known + 0.25**quarters * direction)
+                if self._is_inside(x):
+                    further = completed_inside(program, columns, known + 0.25 ** (quarters + 1) * direction)
+                    return further if self._is_inside(further) else x
         return None
 
     def _is_inside(self, x: Array) -> bool:

@@ -223,8 +223,8 @@ def _thinnest(uncertainty: Any) -> float:
 
 
 def _inward(uncertainty: Any) -> list[Array]:
-    """Steps from a singular centre into the cone: multiples of the identity, and of the variances, of the centre's size."""
-    if not isinstance(uncertainty, (CovarianceSet, MomentSet)) or _thinnest(uncertainty) > 0:
+    """Steps from a centre into the cone: multiples of the identity, and of the variances, of the centre's size."""
+    if not isinstance(uncertainty, (CovarianceSet, MomentSet)):
         return []
     pairs = isinstance(uncertainty, MomentSet)
     center = np.asarray(uncertainty.center_covariance if isinstance(uncertainty, MomentSet) else uncertainty.center)
