@@ -88,6 +88,7 @@ SNAPPED = 1e-7
 BESIDE = 1e-10  # share of a set's width up to which a coordinate of a point inside passes for zero
 EXACT = 1e-12  # violation of what is called a member without a solver's word
 SEEN = 1e-7  # share of a slack's largest eigenvalue below which a smallest one that is left says nothing
+BLURRED = 1e-5  # the same below which a point beside the centre is looked for
 ROUNDED = 1e-10  # share of a variance below which another passes for none
 UNSEEN = 1e-6  # share of a variance beside which a solver's point says nothing of it
 DROWNED = 1e-6  # share of the one with which it is compiled below which the bound of a square gets a unit of its own
@@ -164,7 +165,7 @@ class Membership:
         self._inward = [direction / arrays.units for direction in inward]
         member = None if known is None else (known - arrays.at) / arrays.units
         scaled, frame, inside = self._looked_at(raws, member)
-        unseen = self.tilted or thinnest_slack(scaled.b - scaled.A @ inside, scaled.cones) < SEEN
+        unseen = self.tilted or thinnest_slack(scaled.b - scaled.A @ inside, scaled.cones) < BLURRED
         if unseen and member is not None and (middle := self._beside(member)) is not None:
             scaled, frame, inside = self._looked_at(raws, member, middle)
         transform, cones = self._reduction()

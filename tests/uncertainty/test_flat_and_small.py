@@ -136,3 +136,54 @@ def test_a_radius_of_zero_of_a_factor_model_is_right_by_set_and_anew():
         assert problem.set(second_radius=0.0).solve().objective == pytest.approx(truth, rel=1e-7)
         anew = cn.mahalanobis_svm(features, 0.6, sets.DiagonalBall(1, 0.05) & sets.FactorModel(1, 0.0, 0.4))
         assert anew.solve().objective == pytest.approx(truth, rel=1e-7)
+
+
+class Ball(CovarianceSet):
+    """The ball of the Frobenius norm as a user may write it."""
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.radius]
+
+
+class Spectral(CovarianceSet):
+    """That of the largest singular value."""
+
+    def membership(self, S):
+        return [cp.sigma_max(S - self.center) <= self.radius]
+
+
+UNEVEN = np.array([-2.09248726e-03, -2.45425575e-02, -1.16980191, 30.9308208, -156.820742])
+
+
+def balls(radius):
+    """One ball in four ways."""
+    half, twice = sets.FrobeniusBall(radius / 2), sets.FrobeniusBall(2 * radius)
+    return [Ball(radius), Spectral(radius), sets.FrobeniusBall(radius) & twice, half + half]
+
+
+@pytest.mark.parametrize("way", range(4))
+@pytest.mark.parametrize("share", [1e-11, 1e-10, 1.2e-9, 1.5e-9, 1e-8, 1e-6])
+def test_a_ball_of_covariances_that_is_next_to_nothing_beside_its_centre(share, way):
+    """Of rank one, in columns from 1e-3 to 1e2. The worst member adds the radius along the direction."""
+    size = float(UNEVEN @ UNEVEN)
+    held = balls(share * size)[way].centred(Moments(UNEVEN, np.outer(UNEVEN, UNEVEN)))
+    rng = np.random.default_rng(1)
+    for a in [*np.eye(5), rng.normal(size=5), rng.normal(size=5) / np.abs(UNEVEN)]:
+        right = np.hypot(a @ UNEVEN, np.sqrt(share * size * (a @ a)))
+        assert evaluate_deviation(held, a, "derived") == pytest.approx(right, rel=2e-6)
+        assert adversary(held, a).value == pytest.approx(right, rel=2e-6)
+
+
+@pytest.mark.parametrize("way", range(4))
+def test_small_balls_round_fewer_points_than_columns(way):
+    """A machine's guarantee holds of the member that is worst for its own direction."""
+    rng = np.random.default_rng(0)
+    units = 10.0 ** np.linspace(-2.5, 2.5, 6)
+    X = (rng.normal(size=(4, 2)) @ rng.normal(size=(2, 6)) + rng.normal(size=(4, 6))) * units + 3 * units
+    moments, radius = Moments.estimate(X), 2e-5
+    right = cn.single_class_mpm(moments, 0.7, sets.FrobeniusBall(radius)).solve()
+    found = cn.single_class_mpm(moments, 0.7, balls(radius)[way]).solve()
+    assert found.objective == pytest.approx(right.objective, rel=1e-6)
+    w = found.region.normal
+    away = (w @ moments.mean - found.region.offset) / np.sqrt(w @ moments.covariance @ w + radius * (w @ w))
+    assert 1 / (1 + away**2) <= found.guarantee.bound + 1e-6
