@@ -369,6 +369,9 @@ class Membership:
         if self._is_inside(x := completed_inside(program, columns, known)):
             return x
         for direction in self._inward:
+            # Beside the centre a small step off the equations would pass for rounding.
+            if not self._meets(completed(program, columns, known + direction)):
+                continue
             for quarters in range(QUARTERS):
                 x = completed_inside(program, columns, known + 0.25**quarters * direction)
                 if self._is_inside(x):
@@ -380,8 +383,13 @@ class Membership:
         """Whether a point of the program as compiled meets the equations and lies inside of every cone, by our own arithmetic."""
         program = self._raw
         slack, terms = program.b - program.A @ x, np.abs(program.b) + abs(program.A) @ np.abs(x)
-        met = np.abs(slack[: program.cones.zero]) <= EXACT * terms[: program.cones.zero]
-        return bool(met.all()) and is_inside(slack, terms, program.cones)
+        return self._meets(x) and is_inside(slack, terms, program.cones)
+
+    def _meets(self, x: Array) -> bool:
+        """Whether a point of the program as compiled meets its equations up to rounding."""
+        program = self._raw
+        A, b = program.A[: program.cones.zero], program.b[: program.cones.zero]
+        return bool((np.abs(b - A @ x) <= EXACT * (np.abs(b) + abs(A) @ np.abs(x))).all())
 
     def _first_point(self, program: ConicProgram, known: Array | None) -> Array:
         """A point inside, as far from the walls as a solver's and a known member's show; notes whether the set is thin."""
