@@ -20,7 +20,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.membership import Counterpart, as_counterpart, convex
 from convexnovelty.owned import read_only
-from convexnovelty.uncertainty.constructed import computed, is_alike, is_number, remembered
+from convexnovelty.uncertainty.constructed import computed, contained, is_alike, is_container, is_number, remembered
 from convexnovelty.validation import LARGEST, SMALLEST, Array, integer, nonnegative, number, shown, vector
 
 __all__ = [
@@ -83,7 +83,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 # What the library keeps in a set, beside what its constructor does.
-MANAGED = frozenset({"_kept", "_tuner", "_moments", "_center", "_made_with"})
+MANAGED = frozenset({"_kept", "_tuner", "_moments", "_center", "_made_with", "_containers"})
 
 
 class _Tuner:
@@ -154,6 +154,7 @@ class UncertaintySet(_Made):
     _tuner: _Tuner | None = None
     _moments: Any = None
     _kept: Any = None
+    _containers: Any = None
     _cached: ClassVar[frozenset[str]] = frozenset()  # names of the properties that keep what they have computed
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -169,6 +170,8 @@ class UncertaintySet(_Made):
         # it, changes later would change the set behind its back.
         object.__setattr__(self, "_kept", None)
         self._forget()
+        if self._containers is not None:
+            object.__setattr__(self, "_containers", {**self._containers, name: contained(value)})
         object.__setattr__(self, name, read_only(value.copy()) if type(value) is np.ndarray else value)
 
     # -- the algebra -------------------------------------------------------------------------------------------------
@@ -260,8 +263,12 @@ class UncertaintySet(_Made):
         made = copy.copy(self)
         object.__setattr__(made, "_kept", None)
         made._forget()
-        for name, value in attributes.items():
-            object.__setattr__(made, name, value)
+        # What a copy puts into a container depends on its centre and its numbers, and is no other copy's.
+        held = vars(self) | (self._containers or {}) | attributes
+        held = {name: value for name, value in held.items() if name not in MANAGED and is_container(value)}
+        for name, value in (attributes | held).items():
+            object.__setattr__(made, name, contained(value))
+        object.__setattr__(made, "_containers", {name: contained(value) for name, value in held.items()})
         return made
 
     def _forget(self) -> None:

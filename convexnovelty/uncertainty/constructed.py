@@ -6,6 +6,7 @@ arguments of each set are remembered, and where one of its numbers becomes anoth
 
 from __future__ import annotations
 
+import copy
 import inspect
 import numbers
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ import numpy as np
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.owned import owned
 
-__all__ = ["computed", "is_alike", "is_number", "remembered"]
+__all__ = ["computed", "contained", "is_alike", "is_container", "is_number", "remembered"]
 
 ENROLS_NOTHING = "the making of sets"
 
@@ -31,6 +32,23 @@ def remembered(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
 def is_number(value: Any) -> bool:
     """Whether something is a real number, and no truth value."""
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def is_container(value: Any) -> bool:
+    """Whether something is one of Python's own containers that change in place."""
+    return isinstance(value, (dict, list, set))
+
+
+def contained(value: Any) -> Any:
+    """A container of the same things, in which the containers within are others too; anything else as it is."""
+    if not is_container(value):
+        return value
+    made = copy.copy(value)
+    if isinstance(made, dict):
+        made.update({key: contained(held) for key, held in value.items()})
+    elif isinstance(made, list):
+        made[:] = map(contained, value)
+    return made
 
 
 def is_alike(one: Any, other: Any) -> bool:

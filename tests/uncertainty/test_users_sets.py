@@ -870,3 +870,63 @@ def test_a_machine_of_means_goes_with_the_data_wherever_they_are_moved(recipe, f
     )
     assert away.objective == pytest.approx(near.objective, rel=2e-6 + 1e-13 * far)
     assert away.guarantee.bound == pytest.approx(near.guarantee.bound, abs=1e-5)
+
+
+class Dictionary(sets.CovarianceSet):
+    """A ball in the metric of the centre, whose root is kept in a dictionary, as one does with what is slow."""
+
+    def __init__(self, radius=0.3):
+        self.radius, self.roots, self.seen = radius, {}, []
+
+    def membership(self, S):
+        if "root" not in self.roots:
+            self.roots["root"] = np.linalg.inv(np.linalg.cholesky(self.center))
+            self.seen.append(len(self.center))
+        G = self.roots["root"]
+        return [cp.norm(G @ (S - self.center) @ G.T, "fro") <= self.radius]
+
+
+def test_what_a_set_puts_into_its_dictionary_is_of_one_centre():
+    one = Dictionary(0.3)
+    a = np.array([1.0, -0.3])
+    held = None
+    for covariance in (np.eye(2), np.diag([4.0, 9.0]), np.array([[2.0, 1.0], [1.0, 5.0]])):
+        moments = cn.Moments([3.0, 4.0], covariance)
+        for centred in (one.centred(moments), held.centred(moments) if held else one.centred(moments)):
+            right = np.sqrt(1.3 * (a @ covariance @ a))
+            assert sets.evaluate_deviation(centred, a) == pytest.approx(right, rel=1e-6)
+            wider = sets.evaluate_deviation(centred.replaced(radius=0.6), a)
+            assert wider == pytest.approx(np.sqrt(1.6 * (a @ covariance @ a)), rel=1e-6)
+        held = centred
+        problem = cn.single_class_mpm(moments, 0.5, one)
+        for radius in (0.3, 0.6):
+            right = cn.single_class_mpm(moments, 0.5, Forgetful(radius)).solve().objective
+            assert problem.set(radius=radius).solve().objective == pytest.approx(right, rel=1e-6)
+    assert not one.roots and not one.seen
+
+
+class Forgetful(Dictionary):
+    """The same without a memory."""
+
+    def membership(self, S):
+        G = np.linalg.inv(np.linalg.cholesky(self.center))
+        return [cp.norm(G @ (S - self.center) @ G.T, "fro") <= self.radius]
+
+
+def test_what_was_put_into_a_container_before_a_set_is_centred_stays():
+    class Listed(sets.CovarianceSet):
+        def __init__(self):
+            self.bounds = []
+
+        def membership(self, S):
+            return [S << factor * self.center for factor in self.bounds]
+
+    listed = Listed()
+    listed.bounds.append(1.5)
+    moments = cn.Moments([3.0, 4.0], np.diag([4.0, 9.0]))
+    a = np.array([1.0, 1.0])
+    assert sets.evaluate_deviation(listed.centred(moments), a) == pytest.approx(np.sqrt(1.5 * 13), rel=1e-6)
+    listed.bounds.append(1.2)
+    assert sets.evaluate_deviation(
+        Listed.centred(listed, cn.Moments([3.0, 4.0], np.diag([4.0, 9.1]))), a
+    ) == pytest.approx(np.sqrt(1.2 * 13.1), rel=1e-6)
