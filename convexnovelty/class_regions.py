@@ -67,7 +67,7 @@ class ClassRegions(Region):
         return 0.0
 
     @property
-    def _divisors(self) -> Array:
+    def divisors(self) -> Array:
         """What each class's output is divided by."""
         if self.comparison == "raw":
             return np.ones(self.offsets.size)
@@ -82,7 +82,7 @@ class ClassRegions(Region):
             raise InputError(
                 f"Z: {rows.shape[1]} columns were found where the region has {self.normals.shape[1]} coordinates"
             )
-        return np.asarray((rows @ self.normals.T - self.offsets) / self._divisors)
+        return np.asarray((rows @ self.normals.T - self.offsets) / self.divisors)
 
     def decision_values(self, Z: Any, squared_norms: Any = None) -> Array:
         """The largest score over the classes, of shape (m,): at least zero where some class claims the point."""
@@ -94,7 +94,11 @@ class ClassRegions(Region):
 
     def contains(self, Z: Any, squared_norms: Any = None) -> NDArray[np.bool_]:
         """Whether some class claims each row, of shape (m,); points on the boundary of a class are its own."""
-        return np.asarray((self.scores(Z) >= -(self._ties + self._roundings(Z))).any(axis=1))
+        return np.asarray(self.claims(Z).any(axis=1))
+
+    def claims(self, Z: Any) -> NDArray[np.bool_]:
+        """Which classes claim each row, of shape (m, k)."""
+        return np.asarray(self.scores(Z) >= -(self._ties + self._roundings(Z)))
 
     def rounding(self, Z: Any) -> Array:
         """The largest over the classes, each proportional to the terms of its sum."""
@@ -102,4 +106,4 @@ class ClassRegions(Region):
 
     def _roundings(self, Z: Any) -> Array:
         terms = np.abs(points(Z, "Z")) @ np.abs(self.normals).T + np.abs(self.offsets)
-        return np.asarray(ROUNDING * terms / self._divisors)
+        return np.asarray(ROUNDING * terms / self.divisors)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # estimators that need no program read their thresholds here,
 __all__ = [
     "NOTHING",
     "NO_DIRECTION",
+    "boundary_tie",
     "gram_form",
     "least_share",
     "libsvm_rounding",
@@ -221,6 +222,12 @@ def quantile_interval(scores: Array, share: float, shares: Array | None = None) 
     return Interval(lower, float(ordered[first + 1]) if first + 1 < ordered.size else float("inf"), lower)
 
 
+def boundary_tie(scores: Array, level: float, doubts: Array) -> float:
+    """What is not known of the scores that may be the level, which is one of them: no other point has a part in it."""
+    at = int(np.argmin(np.abs(scores - level)))
+    return float(doubts[np.abs(scores - level) <= doubts + doubts[at]].max(initial=0.0))
+
+
 def below(scores: Array, offset: float, slack: float = ON_MARGIN) -> NDArray[np.bool_]:
     """Which scores lie below the offset by more than a solver's rounding."""
     scale = max(float(np.abs(scores).max()), float(np.finfo(float).tiny))
@@ -329,6 +336,7 @@ def margin_reading(
     outside: str = "lie outside",
     origin: str = "the origin",
     doubts: Array | None = None,
+    known: tuple[Array, Array] | None = None,
 ) -> Reading:
     r"""The half-space :math:`\langle w, z\rangle \ge \rho + \text{shift}` of a maximal margin, and its nu-property.
 
@@ -342,6 +350,8 @@ def margin_reading(
     theorem, outside, origin : words of the guarantee.
     doubts : (n,) what the scores are not known to where they are those of a linear function, which may prove that the origin
         is separated where w is zero to a solver; None where they are not.
+    known : of a w that is the optimum to rounding, the coordinates of the training points in which the region judges them, of
+        shape (n, r), and what their scores are not known to (n,), which is all that ties are then; None for a solver's w.
     """
     from convexnovelty.formulation import Reading
 
@@ -350,11 +360,17 @@ def margin_reading(
     if nothing is not None and (doubts is None or not proves_separation(scores, doubts, nu, shares)):
         # What a solver left of w is rounding, and would cut through the sample at random.
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, interval)
-    scale = spread(scores, shares, level=interval.used)
-    if doubts is not None:  # what the scores of points on the boundary are not known to is a tie as well
-        scale = max(scale, float(doubts[np.abs(scores - interval.used) <= doubts].max()) / TIE_TOLERANCE)
-    region = HalfSpace(normal, interval.used + shift, scale=scale)
-    out = below_level(scores, interval.used, scale) & (shares > 0)
+    if known is not None:
+        rows, apart = known
+        tie = boundary_tie(scores, interval.used, apart)
+        region = HalfSpace(normal, interval.used + shift, scale=tie / TIE_TOLERANCE)
+        out = (scores - interval.used < -(region.tie + region.rounding(rows))) & (shares > 0)
+    else:
+        scale = spread(scores, shares, level=interval.used)
+        if doubts is not None:  # what the scores of points on the boundary are not known to is a tie as well
+            scale = max(scale, float(doubts[np.abs(scores - interval.used) <= doubts].max()) / TIE_TOLERANCE)
+        region = HalfSpace(normal, interval.used + shift, scale=scale)
+        out = below_level(scores, interval.used, scale) & (shares > 0)
     counted = int(out.sum())
     if weights_differ(shares):
         said = (

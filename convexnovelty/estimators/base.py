@@ -69,7 +69,8 @@ class Learned:
     ``certificate`` holds the recomputed optimality residuals of a solver's point, or None for an exact algorithm.
     ``exact`` is False for an algorithm without such residuals that ends at a tolerance, as solvers do.
     ``inside`` are the scores of the training points where they are known already; ``scale`` is the size of what the
-    scores are differences of, where that is more than they are.
+    scores are differences of, where that is more than they are. ``tie`` is what scores on the boundary are not known to, where
+    the method knows it; None takes a share of what tells the scores apart.
     """
 
     score: Score
@@ -80,6 +81,7 @@ class Learned:
     inside: Array | None = None
     scale: float = 0.0
     exact: bool = True
+    tie: float | None = None
 
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -330,9 +332,11 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """The method's own threshold, and its sentence with what that leaves outside."""
         # Support vectors lie on the boundary and belong to the region, whatever rounding says.
         # What a solver leaves is relative to the scores themselves, which may all be alike.
-        exact = learned.exact and learned.certificate is None
-        level = None if exact else learned.level
-        tie = TIE_TOLERANCE * spread(inside, shares, exact=exact, level=level) + ROUNDING * learned.scale
+        tie = learned.tie
+        if tie is None:
+            exact = learned.exact and learned.certificate is None
+            level = None if exact else learned.level
+            tie = TIE_TOLERANCE * spread(inside, shares, exact=exact, level=level) + ROUNDING * learned.scale
         self.offset_, self.guarantee_ = learned.level - tie, learned.guarantee
         if learned.guarantee is None or not learned.guarantee.counts:
             return

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty.algorithms.block_dual import solve_dual
+from convexnovelty.algorithms.polish import carried_doubts
 from convexnovelty.distances import squared_norms
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import moved
@@ -23,9 +24,16 @@ from convexnovelty.estimators.base import (
 from convexnovelty.estimators.scores import BallScore, DistanceScore, ExpansionScore, RegionScore, Score
 from convexnovelty.features import FeatureMap
 from convexnovelty.kernels import Linear, Precomputed
-from convexnovelty.modelling import NOTHING, nothing_separated, outlier_share, quantile_interval, separates
+from convexnovelty.modelling import (
+    NOTHING,
+    boundary_tie,
+    nothing_separated,
+    outlier_share,
+    quantile_interval,
+    separates,
+)
 from convexnovelty.moments import Moments
-from convexnovelty.regions import ROUNDING, SOLVED, Guarantee, below_level, spread
+from convexnovelty.regions import ROUNDING, SOLVED, Guarantee, Region
 from convexnovelty.validation import Array, number
 from convexnovelty.whitening import far_mean
 
@@ -34,6 +42,10 @@ __all__ = ["OneClassSVM", "SoftBall"]
 # Tight enough for the offset and the counts of the nu-property; the Newton steps at the end make it exact.
 TOLERANCE, OF_SCORES = 1e-6, 1e-9
 FEW = 100.0  # of what a solver leaves of scores, how many their range is worth when it has digits
+# Times its own rounding that a score may be short of a boundary that it lies on, since equations are known no better.
+CARRIED = 1e7
+# Points of the boundary, and kernel values with them, up to which what their equations leave unknown is computed.
+FACE, ENTRIES = 1000, 4_000_000
 # Share of entries that are not zero above which sparse rows may all lie far from the origin, and dense ones cost little more.
 FULL = 0.3
 
@@ -71,15 +83,27 @@ class _KernelMachine(WeightedNoveltyEstimator):
         nu = outlier_share(self.outlier_fraction, "outlier_fraction")
         return 1 / (nu * n) if weights is None else weights / (nu * weights.sum())
 
-    def _counted(self, scores: Array, level: float) -> Guarantee:
-        nu, outside = (
-            number(self.outlier_fraction, "outlier_fraction"),
-            int(below_level(scores, level, spread(scores, exact=True)).sum()),
-        )
+    def _counted(self, scores: Array, floor: float) -> Guarantee:
+        nu, outside = number(self.outlier_fraction, "outlier_fraction"), int((scores < floor).sum())
         return Guarantee(
             f"{outside} of {scores.size} training points lie outside, at most the fraction {nu:.6g} of their weight",
             bound=nu,
         )
+
+    def _boundary(self, X: Any, result: Any, weights: Array | None, scores: Array, level: float, own: Array) -> float:
+        """What scores on the boundary are not known to; ``own`` (n,) is what rounding of their terms leaves of each.
+
+        Points that lie on it beside the free ones that tell where it is have scores that are known as well as these tell them.
+        """
+        a, doubts = result.multipliers, own.copy()
+        free = np.flatnonzero((a > 0) & (a < self._upper(a.size, weights)))
+        short = (scores < level - own) & (scores >= level - CARRIED * own)
+        short[free] = False
+        others = np.flatnonzero(short)
+        if others.size and 0 < free.size <= FACE and free.size * others.size <= ENTRIES:
+            gram, cross = result.kernel(X[free]), result.kernel(X[free], X[others])
+            doubts[others] = carried_doubts(gram, cross, own[free], own[others])
+        return boundary_tie(scores, level, doubts)
 
     def _solver(self) -> str | None:
         if self.solver == "auto":
@@ -100,7 +124,13 @@ class _KernelMachine(WeightedNoveltyEstimator):
             )
             warnings.warn(told, UserWarning, stacklevel=6)
         return Learned(
-            score, solution.region.level, solution.guarantee, solution.residuals, solution.objective, inside=inside
+            score,
+            solution.region.level,
+            solution.guarantee,
+            solution.residuals,
+            solution.objective,
+            inside=inside,
+            tie=region_tie(solution.region, features),
         )
 
 
@@ -161,14 +191,15 @@ class OneClassSVM(_KernelMachine):
         offset = quantile_interval(inside, nu, _shares(weights)).used
         # What the score of a point is known to; long points of the plane's own are known less well than those that make it.
         known = np.maximum(unit * lengths, result.violation / ROUNDING)
-        tied = np.abs(inside - offset) <= ROUNDING * known
+        tie = max(ROUNDING * unit**2, self._boundary(X, result, weights, inside, offset, ROUNDING * known))
         return Learned(
             score,
             offset,
-            self._counted(inside, offset),
+            self._counted(inside, offset - tie),
             objective=result.objective,
             inside=inside,
-            scale=max(unit**2, float(known[tied].max())),
+            scale=tie / ROUNDING,
+            tie=tie,
         )
 
 
@@ -214,23 +245,25 @@ class SoftBall(_KernelMachine):
         )
         inner = ExpansionScore.of(X, result.multipliers, result.kernel)
         score = BallScore(inner, float(result.multipliers @ result.scores), result.kernel)
-        return self._ball(score, score(X), squares, result, nu, weights)
+        return self._ball(score, X, squares, result, nu, weights, X)
 
     def _ball(
-        self, score: Score, inside: Array, squares: Array, result: Any, nu: float, weights: Array | None
+        self, score: Score, X: Any, squares: Array, result: Any, nu: float, weights: Array | None, points: Any
     ) -> Learned:
-        """The ball of a dual's solution; ``squares`` are those of the points' lengths, in the coordinates of its centre."""
+        """The ball of a dual's solution over ``points``; ``squares`` are those of their lengths, in the coordinates of its centre."""
+        inside = score(X)
         level = quantile_interval(inside, nu, _shares(weights)).used
         # What each squared distance is a sum of; far points know theirs less well than those that lie on the sphere.
-        known = squares + float(result.multipliers @ squares)
-        tied = np.abs(inside - level) <= ROUNDING * known
+        known = np.maximum(squares + float(result.multipliers @ squares), 2 * result.violation / ROUNDING)
+        tie = self._boundary(points, result, weights, inside, level, ROUNDING * known)
         return Learned(
             score,
             level,
-            self._counted(inside, level),
+            self._counted(inside, level - tie),
             objective=2 * result.objective,
             inside=inside,
-            scale=max(float(np.median(known)), float(known[tied].max(initial=0.0))),
+            scale=max(float(np.median(known)), tie / ROUNDING),
+            tie=tie,
         )
 
     def _of_points(self, X: Any, nu: float, weights: Array | None) -> Learned:
@@ -243,7 +276,14 @@ class SoftBall(_KernelMachine):
             points, Linear(), upper=upper, linear=-squares / 2, tolerance=TOLERANCE, of_scores=OF_SCORES
         )
         score = DistanceScore(mean + points.T @ result.multipliers)
-        return self._ball(score, score(X), squares, result, nu, weights)
+        return self._ball(score, X, squares, result, nu, weights, points)
+
+
+def region_tie(region: Region, features: FeatureMap) -> float:
+    """How far below zero the region itself takes decision values of training points on its boundary for zero."""
+    rows = features.training
+    room = region.tie + np.broadcast_to(region.rounding(rows), len(rows))
+    return float(room[np.abs(region.decision_values(rows)) <= room].max(initial=region.tie))
 
 
 def _near_origin(X: Any) -> tuple[Any, Array]:

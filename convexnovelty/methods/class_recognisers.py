@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from convexnovelty import datasets, kernels, validation
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.margin_unit import nearest
+from convexnovelty.algorithms.polish import Polished, polished
 from convexnovelty.attempts import COARSE
 from convexnovelty.class_regions import ClassRegions, Comparison
 from convexnovelty.declare import Claim, Instance, Method
@@ -25,11 +26,13 @@ from convexnovelty.formulation import Formulation, Part, Quantity, Reading, Solu
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     below,
+    boundary_tie,
     check_features,
     libsvm_share,
     mean_of_lowest,
     nothing_separated,
     outlier_share,
+    product_doubt,
     proves_separation,
     quantile_interval,
     score_doubts,
@@ -37,7 +40,7 @@ from convexnovelty.modelling import (
     span_gram,
     squared_length,
 )
-from convexnovelty.regions import Guarantee
+from convexnovelty.regions import TIE_TOLERANCE, Guarantee
 from convexnovelty.solution import Values
 from convexnovelty.validation import Array
 
@@ -119,10 +122,19 @@ def _units(features: FeatureMap, groups: list[NDArray[np.intp]]) -> list[float]:
     return [middle_length(squares[rows]) for rows in groups]
 
 
-def _reading(features: FeatureMap, labels: Any, alpha: Array, nu: float, comparison: Comparison) -> Reading:
+def _reading(
+    features: FeatureMap, labels: Any, alpha: Array, nu: float, comparison: Comparison, *, exact: bool = False
+) -> Reading:
+    """What holds at an optimum; ``exact`` looks for the one to rounding that a solver's multipliers lie near to."""
     classes, groups = _groups(labels, features.n)
     training = np.asarray(features.training)
-    normals = np.array([training[rows].T @ alpha[rows] for rows in groups])
+    found = [_polished(features, rows, alpha[rows], nu) if exact else None for rows in groups]
+    normals = np.array(
+        [
+            training[rows].T @ alpha[rows] if optimum is None else optimum.normal
+            for rows, optimum in zip(groups, found, strict=True)
+        ]
+    )
     nothing: list[Guarantee | None] = []
     for c, (rows, unit) in enumerate(zip(groups, _units(features, groups), strict=True)):
         said = nothing_separated(float(normals[c] @ normals[c]), unit, nu)
@@ -133,9 +145,14 @@ def _reading(features: FeatureMap, labels: Any, alpha: Array, nu: float, compari
     own = [training[rows] @ normal for rows, normal in zip(groups, normals, strict=True)]
     offsets = np.array([quantile_interval(scores, nu).used for scores in own])
     region = ClassRegions(classes, normals, offsets, comparison)
-    inside = [region.scores(training[rows])[:, c] for c, rows in enumerate(groups)]
-    region = ClassRegions(classes, normals, offsets, comparison, scale=[float(np.abs(s).max()) for s in inside])
-    shares = [float(below(scores, offset).mean()) for scores, offset in zip(own, offsets, strict=True)]
+    scale = [
+        float(np.abs(region.scores(training[rows])[:, c]).max())
+        if optimum is None or nothing[c] is not None
+        else boundary_tie(own[c], offsets[c], optimum.doubts) / region.divisors[c] / TIE_TOLERANCE
+        for c, (rows, optimum) in enumerate(zip(groups, found, strict=True))
+    ]
+    region = ClassRegions(classes, normals, offsets, comparison, scale=scale)
+    shares = [float((~region.claims(training[rows])[:, c]).mean()) for c, rows in enumerate(groups)]
     worst = int(np.argmax(shares))
     told = (
         f"of each of the {classes.size} classes at most the fraction {nu:.6g} of the training points lies outside "
@@ -144,6 +161,12 @@ def _reading(features: FeatureMap, labels: Any, alpha: Array, nu: float, compari
     for name, said in zip(classes, nothing, strict=True):
         told += "" if said is None else f"; of class {name} {said}"
     return Reading(region, Guarantee(told, bound=nu))
+
+
+def _polished(features: FeatureMap, rows: NDArray[np.intp], alpha: Array, nu: float) -> Polished | None:
+    """The optimum of one class that a solver's multipliers lie near to."""
+    upper = np.full(rows.size, 1 / (nu * rows.size))
+    return polished(np.asarray(features.training)[rows], upper, start=alpha, doubt=product_doubt(features))
 
 
 def _apart(
@@ -210,7 +233,7 @@ def joint(
         ),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, labels, values["alpha"], nu.value, comparison),
+        read=lambda values: _reading(features, labels, values["alpha"], nu.value, comparison, exact=True),
         tunables={"outlier_fraction": nu},
         apart=_apart(features, groups, nu),
     )

@@ -13,6 +13,7 @@ import numpy as np
 from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.margin_unit import margin_unit, nearest
+from convexnovelty.algorithms.polish import polished_margin
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
@@ -98,7 +99,9 @@ def _unit(features: FeatureMap, nu: float, y: Array) -> float:
     return margin_unit(_reflected(features, y), features.middle, doubts, nu, sample_shares(None, features.n))
 
 
-def _reading(features: FeatureMap, normal: Array, nu: float, y: Array, unit: float | None = None) -> Reading:
+def _reading(
+    features: FeatureMap, normal: Array, nu: float, y: Array, unit: float | None = None, **options: Any
+) -> Reading:
     """What holds at an optimum of the program in a unit, or of an algorithm in that of the features."""
     return margin_reading(
         _reflected(features, y) @ normal,
@@ -108,7 +111,17 @@ def _reading(features: FeatureMap, normal: Array, nu: float, y: Array, unit: flo
         unit=features.middle if unit is None else unit,
         outside=WRONG_SIDE,
         doubts=score_doubts(features, features.middle),
+        **options,
     )
+
+
+def _polished(features: FeatureMap, nu: float, y: Array, unit: float, alpha: Any = None, w: Any = None) -> Reading:
+    """What holds at the optimum that a solver's multipliers or its w lie near to."""
+    phi, shares = _reflected(features, y), sample_shares(None, features.n)
+    found = polished_margin(phi, shares / nu, alpha, w, product_doubt(features))
+    if found is None:
+        return _reading(features, phi.T @ alpha if w is None else w, nu, y, unit)
+    return _reading(features, found.normal, nu, y, unit, known=(np.asarray(features.training), found.doubts))
 
 
 @METHOD.node(
@@ -130,7 +143,7 @@ def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formul
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], nu.value, y, unit),
+        read=lambda values: _polished(features, nu.value, y, unit, w=values["w"]),
         composed=lambda values: point_reading(
             _reflected(features, y) @ values["w"],
             values["w"],
@@ -163,7 +176,7 @@ def dual(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulat
         cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, phi.T @ values["alpha"], nu.value, y, unit),
+        read=lambda values: _polished(features, nu.value, y, unit, alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
         rounded=product_doubt(features) / 2,
     )

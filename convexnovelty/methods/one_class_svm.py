@@ -15,6 +15,7 @@ import numpy as np
 from convexnovelty import bounds, datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.margin_unit import margin_unit, nearest
+from convexnovelty.algorithms.polish import polished_margin
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -96,10 +97,22 @@ def _unit(features: FeatureMap, nu: float, shares: Array) -> float:
     return margin_unit(np.asarray(features.training), features.middle, doubts, nu, shares)
 
 
-def _reading(features: FeatureMap, normal: Array, nu: float, shares: Array, unit: float | None = None) -> Reading:
+def _reading(
+    features: FeatureMap, normal: Array, nu: float, shares: Array, unit: float | None = None, **options: Any
+) -> Reading:
     """What holds at an optimum of the program in a unit, or of an algorithm in that of the features."""
-    scores, doubts = np.asarray(features.training) @ normal, score_doubts(features, features.middle)
-    return margin_reading(scores, normal, nu, shares, unit=features.middle if unit is None else unit, doubts=doubts)
+    scores, unit = np.asarray(features.training) @ normal, features.middle if unit is None else unit
+    doubts = score_doubts(features, features.middle)
+    return margin_reading(scores, normal, nu, shares, unit=unit, doubts=doubts, **options)
+
+
+def _polished(features: FeatureMap, nu: float, shares: Array, unit: float, alpha: Any = None, w: Any = None) -> Reading:
+    """What holds at the optimum that a solver's multipliers or its w lie near to."""
+    phi = np.asarray(features.training)
+    found = polished_margin(phi, shares / nu, alpha, w, product_doubt(features))
+    if found is None:
+        return _reading(features, phi.T @ alpha if w is None else w, nu, shares, unit)
+    return _reading(features, found.normal, nu, shares, unit, known=(phi, found.doubts))
 
 
 def _at_point(features: FeatureMap, values: Values, shares: Array, unit: float) -> Reading:
@@ -127,7 +140,7 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (shares @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], nu.value, shares, unit),
+        read=lambda values: _polished(features, nu.value, shares, unit, w=values["w"]),
         composed=lambda values: _at_point(features, values, shares, unit),
         tunables={"outlier_fraction": nu},
         rounded=product_doubt(features) / 2,
@@ -151,9 +164,7 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
         cp.Problem(cp.Minimize(gram_form(alpha, features, unit) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
-        read=lambda values: _reading(
-            features, np.asarray(features.training).T @ values["alpha"], nu.value, shares, unit
-        ),
+        read=lambda values: _polished(features, nu.value, shares, unit, alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
         rounded=product_doubt(features) / 2,
     )
@@ -300,7 +311,7 @@ def hard_margin(features: FeatureMap, outlier_fraction: float = 0.0, weights: An
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 - rho), [cp.Constant(phi) @ w >= rho]),
         {"w": Quantity(w, unit), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], nu, shares, unit),
+        read=lambda values: _polished(features, nu, shares, unit, w=values["w"]),
         composed=lambda values: _at_point(features, values, shares, unit),
         rounded=product_doubt(features) / 2,
     )

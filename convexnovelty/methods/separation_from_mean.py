@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.margin_unit import margin_unit, nearest
+from convexnovelty.algorithms.polish import polished_margin
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
@@ -156,7 +157,9 @@ def _unit(features: FeatureMap, nu: float, others: Any) -> float:
     return margin_unit(moved, _size(features, others), _doubts(features, others), nu, sample_shares(None, len(moved)))
 
 
-def _reading(features: FeatureMap, normal: Array, nu: float, others: Any, unit: float | None = None) -> Reading:
+def _reading(
+    features: FeatureMap, normal: Array, nu: float, others: Any, unit: float | None = None, **options: Any
+) -> Reading:
     """What holds at an optimum of the program in a unit, or of an algorithm in that of the moved points."""
     moved, mean = _moved(features, others)
     return margin_reading(
@@ -168,7 +171,18 @@ def _reading(features: FeatureMap, normal: Array, nu: float, others: Any, unit: 
         shift=float(normal @ mean),
         origin="the mean of the other points",
         doubts=_doubts(features, others),
+        **options,
     )
+
+
+def _polished(features: FeatureMap, nu: float, others: Any, unit: float, alpha: Any = None, w: Any = None) -> Reading:
+    """What holds at the optimum that a solver's multipliers or its w lie near to."""
+    (moved, mean), rows = _moved(features, others), np.asarray(features.training)[_sets(features, others)[0]]
+    shares, doubt = sample_shares(None, len(moved)), 4 * product_doubt(features)  # a product of two differences is four
+    found = polished_margin(moved, shares / nu, alpha, w, doubt, float(np.linalg.norm(mean)))
+    if found is None:
+        return _reading(features, moved.T @ alpha if w is None else w, nu, others, unit)
+    return _reading(features, found.normal, nu, others, unit, known=(rows, found.doubts))
 
 
 def _at_point(features: FeatureMap, normal: Array, offset: float, others: Any, unit: float) -> Reading:
@@ -201,7 +215,7 @@ def primal(features: FeatureMap, outlier_fraction: float, others: Any = None) ->
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], nu.value, others, unit),
+        read=lambda values: _polished(features, nu.value, others, unit, w=values["w"]),
         composed=lambda values: _at_point(features, values["w"], values["rho"], others, unit),
         tunables={"outlier_fraction": nu},
         rounded=2 * product_doubt(features),
@@ -230,7 +244,7 @@ def dual(features: FeatureMap, outlier_fraction: float, others: Any = None) -> F
         cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, moved.T @ values["alpha"], nu.value, others, unit),
+        read=lambda values: _polished(features, nu.value, others, unit, alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
         rounded=2 * product_doubt(features),
     )
