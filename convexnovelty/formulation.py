@@ -38,6 +38,7 @@ from convexnovelty.solution import Attempt, Reading, Solution, Values
 from convexnovelty.validation import SHOWN, listed, number, shown
 
 __all__ = [
+    "NO_DIGIT",
     "Attempt",
     "Formulation",
     "Part",
@@ -50,6 +51,10 @@ __all__ = [
     "remade_by",
     "remade_from",
 ]
+
+
+# What is said of a value that is not told from zero where it is certain not to be.
+NO_DIGIT = "no digit of the value is known"
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,9 @@ class Formulation:
     search : called before the solve that counts, with a function that solves the compiled problem as its parameters
         stand and returns its value; it moves a parameter to where the answer is, for example by bisection.
     apart : where the program is a sum of independent ones, of which a small one is solved to the accuracy of the sum alone: from
-        the values of the letters to the :class:`Part` of each that is to be solved by itself.
+        the values of the letters to the :class:`Part` of each that is to be solved by itself, as all are that are not exact.
+    rounded : from the values of the letters to what rounding that no solver sees, as that of a kernel's values, may change of
+        the paper's objective.
     recipe : how the formulation was made.
 
     Raises
@@ -163,7 +170,7 @@ class Formulation:
         suspect: Callable[[], SolveError | None] | None = None,
         search: Callable[[Callable[[], float]], None] | None = None,
         apart: Callable[[Values], Sequence[Part]] | None = None,
-        rounded: float = 0.0,
+        rounded: Callable[[Values], float] | None = None,
         recipe: Recipe | None = None,
     ) -> None:
         _refuse_not_convex(problem, name)
@@ -541,22 +548,34 @@ class Formulation:
         known = KNOWN if solution.solver == solvers.DEFAULT_SOLVER else DOUBTFUL
         if share > known and self._may_be_made_anew:
             solution, share = self._better_anew(solution, share, solver)
-        if share > (TOLD if solution.solver == solvers.DEFAULT_SOLVER else DOUBTFUL):
+        if math.isinf(share):
+            warnings.warn(
+                f"{self.name}: {NO_DIGIT}, since the residuals of {solution.solver} do not tell {solution.objective:.3g} from zero, which "
+                "it is not; neither it nor the region need be near the right ones; bring columns and points to comparable sizes",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif share > (TOLD if solution.solver == solvers.DEFAULT_SOLVER else DOUBTFUL):
             warnings.warn(
                 f"{self.name}: the value is known to a share of {share:.0e} of itself only, since coefficients differ by orders "
                 "of magnitude; bring points, columns and radii to comparable sizes",
                 UserWarning,
                 stacklevel=3,
             )
-        elif self._attempts.told and DOUBTFUL * abs(solution.objective) < self._rounded < abs(solution.objective):
+        elif self._attempts.told and DOUBTFUL < (rounded := self._rounded_share(solution)) < 1:
             warnings.warn(
-                f"{self.name}: the value is known to a share of {self._rounded / abs(solution.objective):.0e} of itself only, and which "
+                f"{self.name}: the value is known to a share of {rounded:.0e} of itself only, and which "
                 "points lie on the boundary no better, since the kernel tells the points apart by little more than its rounding; "
                 "use a narrower kernel, or bring columns to comparable sizes",
                 UserWarning,
                 stacklevel=3,
             )
         return solution
+
+    def _rounded_share(self, solution: Solution) -> float:
+        """What rounding that no solver sees may change of the value, as a share of it."""
+        rounded = 0.0 if self._rounded is None else self._rounded(solution.values)
+        return rounded / abs(solution.objective) if solution.objective else 0.0
 
     @property
     def _may_be_made_anew(self) -> bool:
@@ -597,12 +616,17 @@ class Formulation:
         timing: dict[str, float] = {}
         residuals = self._climb(rungs, attempts, timing)
         share, objective = 0.0 if options else self._attempts.share, float(self.problem.value)
-        for part in () if self._apart is None else self._apart(self._values()):
+        parts = () if self._apart is None else self._apart(self._values())
+        if parts:  # the others are exact: what the point of the whole may lack is in these
+            share = 0.0
+        for part in parts:
             left, judged = self._by_itself(part, solver, options, attempts)
             share, residuals = max(share, left), max(residuals, judged or residuals, key=lambda found: found.worst)
             objective = float(cast(Any, self.problem.objective.value))
-        seconds = time.perf_counter() - began
-        return self._solution(objective, residuals, attempts[-1].solver, attempts, seconds, timing), share
+        seconds, reading = time.perf_counter() - began, self._reading()
+        if reading.separates and not options and not self._attempts.told:
+            share = math.inf
+        return self._solution(objective, reading, residuals, attempts[-1].solver, attempts, seconds, timing), share
 
     def _by_itself(
         self, part: Part, solver: str | None, options: Mapping[str, Any], attempts: list[Attempt]
@@ -635,21 +659,23 @@ class Formulation:
             raise self._failure(attempts)
         return residuals
 
+    def _reading(self) -> Reading:
+        return self._read(self._values()) if self._read is not None else Reading()
+
     def _solution(
         self,
         objective: float,
+        reading: Reading,
         residuals: Residuals,
         solver: str,
         attempts: Sequence[Attempt],
         seconds: float,
         timing: Mapping[str, float],
     ) -> Solution:
-        values = self._values()
-        reading = self._read(values) if self._read is not None else Reading()
         statistics = self.problem.solver_stats
         return Solution(
             objective=objective * self.objective_unit,
-            values={**values, **reading.letters},
+            values={**self._values(), **reading.letters},
             region=reading.region,
             guarantee=reading.guarantee,
             residuals=residuals,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from convexnovelty._lazy import cp
@@ -20,18 +21,21 @@ from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, HalfSpace,
 from convexnovelty.validation import Array, fraction, vector
 
 if TYPE_CHECKING:  # estimators that need no program read their thresholds here, and start sooner without it
-    from convexnovelty.formulation import Reading, Tunable
+    from convexnovelty.formulation import Quantity, Reading, Tunable
 
 __all__ = [
     "NOTHING",
     "NO_DIRECTION",
     "boundary_tie",
     "gram_form",
+    "hidden_lengths",
+    "hidden_square",
     "least_share",
     "libsvm_rounding",
     "libsvm_share",
     "margin_reading",
     "mean_of_lowest",
+    "multipliers",
     "not_hard",
     "nothing_separated",
     "outlier_share",
@@ -179,23 +183,41 @@ def span_gram(features: FeatureMap) -> Array:
     return np.asarray(phi @ phi.T)
 
 
-def gram_form(multipliers: cp.Expression, features: FeatureMap, unit: float) -> cp.Expression:
+def multipliers(coordinates: Array, nu: float, shares: Array, **named: str) -> Quantity:
+    r"""The letter of a reduced hull's multipliers, which are at least 0, one for each row of coordinates in a program's unit.
+
+    At least the fraction ``nu`` of the points have some. Those of points that are far longer than so many are posed in their
+    lengths: :math:`\alpha_ix_i` is then of one size, and a solver does not take for all there is what has no part in a hull near
+    the origin. Long points that cancel, as all of a hull may, keep multipliers of the order of one.
+    """
+    from convexnovelty.formulation import Quantity
+
+    variable = cp.Variable(len(coordinates), nonneg=True, **named)
+    lengths = np.linalg.norm(coordinates, axis=1)
+    sizes = np.maximum(lengths / max(1.0, quantile_interval(lengths, nu, shares).used), 1.0)
+    if sizes.max() ** 2 <= LONG:
+        return Quantity(variable)
+    return Quantity(variable, axes=sp.diags_array(1 / sizes), inverse=sp.diags_array(sizes))
+
+
+def gram_form(alpha: Quantity, features: FeatureMap, unit: float) -> cp.Expression:
     r"""The quadratic form :math:`\alpha'K\alpha/\text{unit}^2` of the features' Gram matrix, convex by construction."""
-    return squared_length(multipliers, np.asarray(features.training) / unit, lambda: span_gram(features) / unit**2)
+    return squared_length(alpha, np.asarray(features.training) / unit, lambda: span_gram(features) / unit**2)
 
 
-def squared_length(
-    multipliers: cp.Expression, coordinates: Array, gram: Callable[[], Array] | None = None
-) -> cp.Expression:
+def squared_length(alpha: Quantity, coordinates: Array, gram: Callable[[], Array] | None = None) -> cp.Expression:
     r"""The squared length :math:`\|C'\alpha\|^2` for coordinates C of shape (n, r), as a factor or as a matrix.
 
     ``gram`` gives CC' where the caller knows it better; it is not asked where the factor is cheaper.
     """
     n, rank = coordinates.shape
+    sizes = np.ones(n) if alpha.inverse is None else np.asarray(alpha.inverse.diagonal())
+    rows = coordinates / sizes[:, None]
     if rank < FACTOR_SHARE * n or np.median(np.einsum("ij,ij->i", coordinates, coordinates)) > LONG:
-        form: cp.Expression = cp.sum_squares(coordinates.T @ multipliers)
+        form: cp.Expression = cp.sum_squares(rows.T @ alpha.variable)
         return form
-    form = cp.quad_form(multipliers, cp.psd_wrap(coordinates @ coordinates.T if gram is None else gram()))
+    matrix = rows @ rows.T if gram is None else gram() / np.outer(sizes, sizes)
+    form = cp.quad_form(alpha.variable, cp.psd_wrap(matrix))
     return form
 
 
@@ -249,17 +271,34 @@ def score_doubts(features: FeatureMap, unit: float) -> Array:
 
     That is rounding, and for coordinates from a factorisation the products of points that it leaves out.
     """
-    return np.asarray(ROUNDING * unit * np.sqrt(features.squared_norms()) + product_doubt(features))
+    left_out = hidden_lengths(features)
+    return np.asarray(ROUNDING * unit * np.sqrt(features.squared_norms()) + left_out * left_out.max())
+
+
+def hidden_lengths(features: FeatureMap) -> Array:
+    """Lengths of what coordinates may lack of the points, of shape (n,): products of two lack the product of theirs at most.
+
+    Nothing where points are their own coordinates, or where ``rank`` says that the coordinates are the features. Each point has
+    a length of its own: rounding of the farthest says nothing of the near ones, of which the plane is made.
+    """
+    if not isinstance(features, KernelFeatures) or features.rank is not None:
+        return np.zeros(features.n)
+    return np.asarray(np.sqrt(features.residuals + ROUNDING * features.squared_norms()))
 
 
 def product_doubt(features: FeatureMap) -> float:
-    """What products of two points' coordinates may differ by from the kernel's exact values.
+    """What products of any two points' coordinates may differ by from the kernel's exact values."""
+    return float(hidden_lengths(features).max()) ** 2
 
-    Nothing where points are their own coordinates, or where ``rank`` says that the coordinates are the features.
+
+def hidden_square(hidden: Array, scores: Array, nu: float, shares: Array) -> float:
+    """The squared length of what coordinates may lack of a w: its terms are points whose score is at most the offset.
+
+    ``hidden`` are the lengths of what they lack of each point, and ``scores`` those of w.
     """
-    if not isinstance(features, KernelFeatures) or features.rank is not None:
-        return 0.0
-    return float(features.residuals.max() + ROUNDING * features.squared_norms().max())
+    level = quantile_interval(scores, nu, shares).used + ON_MARGIN * float(np.abs(scores).max())
+    terms = scores - hidden * hidden.max() <= level
+    return float(hidden[terms & (shares > 0)].max()) ** 2
 
 
 def separates(scores: Array, lengths: Array, unit: float, nu: float, shares: Array | None = None) -> bool:
@@ -381,4 +420,4 @@ def margin_reading(
         said = (
             f"{counted} of {scores.size} training points {outside}, at most the fraction {nu:.6g} of them ({theorem})"
         )
-    return Reading(region, Guarantee(said, bound=nu), interval)
+    return Reading(region, Guarantee(said, bound=nu), interval, separates=True)

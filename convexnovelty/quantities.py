@@ -21,7 +21,7 @@ class Quantity:
     ----------
     variable : what the solver sees, of the order of one.
     unit : the size of the quantity in the user's units.
-    axes, inverse : the matrix V of shape (p, r) and the matrix that takes q / unit back to x, or None for both.
+    axes, inverse : the matrix V of shape (p, r) and the matrix that takes q / unit back to x, dense or sparse, or None for both.
     shift : what the solver's variable is measured from, in the user's units; None for the origin.
     """
 
@@ -29,8 +29,8 @@ class Quantity:
         self,
         variable: cp.Variable,
         unit: float = 1.0,
-        axes: Array | None = None,
-        inverse: Array | None = None,
+        axes: Any = None,
+        inverse: Any = None,
         shift: Array | float | None = None,
     ) -> None:
         self.variable = variable

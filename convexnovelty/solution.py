@@ -19,13 +19,15 @@ class Reading:
     """What a solution means: the region in which points are ordinary, and what is guaranteed of it.
 
     ``letters`` are those of the paper that are no variables of the program but can be read off its solution, such as
-    multipliers.
+    multipliers. ``separates`` says that the optimum is certain not to be zero, as it is where nothing is separated alone: where
+    residuals do not tell the value from zero, it has no digit then.
     """
 
     region: Region | None = None
     guarantee: Guarantee | None = None
     offset: Interval | None = None
     letters: Values = field(default_factory=dict)
+    separates: bool = False
 
 
 @dataclass(frozen=True)

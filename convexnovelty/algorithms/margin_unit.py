@@ -11,8 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.algorithms.smo import SMOResult, smo
 from convexnovelty.errors import IndefiniteError, SolverError
+from convexnovelty.kernels import Linear
 from convexnovelty.modelling import mean_of_lowest, proves_separation
 from convexnovelty.validation import Array
 
@@ -24,8 +26,10 @@ NEAR = 1 / 30
 # Of the squared distance, the gap above which the nearest point is looked for again, and the tolerance with which it is.
 COARSE, FINEST = 1e-9, 1e-14
 
-# Above so many points no Gram matrix is formed only to find a unit.
+# Above so many points no Gram matrix is formed only to find a unit: columns of it are computed as they are needed, to these
+# tolerances, of the longest point and of what tells the scores apart.
 GRAM_LIMIT = 2000
+OF_LONGEST, OF_SCORES = 1e-6, 1e-6
 
 
 def margin_unit(points: Array, unit: float, doubts: Array, nu: float, shares: Array) -> float:
@@ -42,15 +46,21 @@ def margin_unit(points: Array, unit: float, doubts: Array, nu: float, shares: Ar
     mean = rows.T @ parts
     length = float(np.linalg.norm(mean))
     # No direction claims more than the distance: that of the mean settles most samples without a search.
-    if len(rows) > GRAM_LIMIT or mean_of_lowest(rows @ mean, nu, parts) >= NEAR * unit * length > 0:
+    if mean_of_lowest(rows @ mean, nu, parts) >= NEAR * unit * length > 0:
         return unit
     try:
-        normal = rows.T @ nearest(rows @ rows.T, parts / nu, semidefinite=True).multipliers
+        normal = rows.T @ _multipliers(rows, parts / nu)
     except (IndefiniteError, SolverError):  # of rounding: the length of the points is as good as any other
         return unit
     distance = float(np.linalg.norm(normal))
     proved = proves_separation(rows @ normal, doubts[shares > 0], nu, parts)
     return distance if proved and distance < NEAR * unit else unit
+
+
+def _multipliers(rows: Array, upper: Array) -> Array:
+    if len(rows) <= GRAM_LIMIT:
+        return nearest(rows @ rows.T, upper, semidefinite=True).multipliers
+    return solve_dual(rows, Linear(), upper=upper, tolerance=OF_LONGEST, of_scores=OF_SCORES).multipliers
 
 
 def nearest(gram: Array, upper: Array | float, *, semidefinite: bool = False) -> SMOResult:

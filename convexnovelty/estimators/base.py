@@ -173,8 +173,11 @@ def by_solver(estimator: Any, problem: Any) -> Any:
     zero where what they tell apart is certain.
     """
     from convexnovelty.attempts import UNTOLD
+    from convexnovelty.formulation import NO_DIGIT
 
-    solution = problem.solve(None if estimator.solver == "auto" else estimator.solver)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", f".*{NO_DIGIT}")  # said below in the estimator's words
+        solution = problem.solve(None if estimator.solver == "auto" else estimator.solver)
     nothing = solution.guarantee is not None and solution.guarantee.startswith(NOTHING)
     if solution.attempts[-1].remark == UNTOLD and not nothing:
         other = "" if estimator.solver == "auto" else ", or leave solver='auto'"

@@ -169,12 +169,8 @@ def _polished(features: FeatureMap, rows: NDArray[np.intp], alpha: Array, nu: fl
     return polished(np.asarray(features.training)[rows], upper, start=alpha, doubt=product_doubt(features))
 
 
-def _apart(
-    features: FeatureMap, groups: list[NDArray[np.intp]], nu: Tunable
-) -> Callable[[Values], Sequence[Part]] | None:
+def _apart(features: FeatureMap, groups: list[NDArray[np.intp]], nu: Tunable) -> Callable[[Values], Sequence[Part]]:
     """The classes that the point of all together leaves short of their own optimum, each as a program in its own unit."""
-    if len(groups) == 1:
-        return None
     training = np.asarray(features.training)
 
     @functools.cache
@@ -226,7 +222,7 @@ def joint(
     for rows in groups:
         sizes[rows] = rows.size
     price, phi = slack_price(nu, 1 / sizes), np.asarray(features.training) / unit
-    total = cp.sum([squared_length(alpha[rows], phi[rows]) for rows in groups])
+    total = cp.sum([squared_length(Quantity(alpha[rows]), phi[rows]) for rows in groups])
     return Formulation(
         cp.Problem(
             cp.Minimize(total / 2), [alpha <= price * (1 / sizes), *[cp.sum(alpha[rows]) == 1 for rows in groups]]

@@ -215,7 +215,7 @@ def dual(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Formu
     if near < FACTORED:
         length = cp.sum_squares((phi / near).T @ alpha)
     else:
-        length = squared_length(alpha, phi / near, lambda: _gram(features, y) / near**2)
+        length = squared_length(Quantity(alpha), phi / near, lambda: _gram(features, y) / near**2)
     return Formulation(
         cp.Problem(cp.Maximize(cp.sum(alpha) - length / 2)),
         {"alpha": Quantity(alpha, rho / (unit * near) ** 2)},

@@ -35,10 +35,12 @@ from convexnovelty.modelling import (
     NO_DIRECTION,
     gram_form,
     libsvm_share,
+    multipliers,
     nothing_separated,
     point_reading,
     printed_bound,
     quantile_interval,
+    sample_shares,
     slack_bound,
     span_gram,
 )
@@ -728,12 +730,15 @@ def dual(
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     metric = sample.metric()
     unit = metric.features.middle
-    alpha = cp.Variable(features.n, nonneg=True, name="alpha")
+    letter = multipliers(
+        np.asarray(metric.features.training) / unit, nu.value, sample_shares(None, features.n), name="alpha"
+    )
+    alpha = letter.expression
     upper = nu.parameter(lambda value: slack_bound(value, features.n), nonneg=True)
-    objective = gram_form(alpha, metric.features, unit) / 2
+    objective = gram_form(letter, metric.features, unit) / 2
     return Formulation(
         cp.Problem(cp.Minimize(objective), [alpha <= upper, cp.sum(alpha) == 1]),
-        {"alpha": Quantity(alpha)},
+        {"alpha": letter},
         objective_unit=unit**2,
         read=lambda values: _in_metric(sample, metric, values["alpha"], nu.value),
         tunables={"outlier_fraction": nu},

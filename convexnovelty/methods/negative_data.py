@@ -21,9 +21,12 @@ from convexnovelty.methods import hard_margin, one_class_svm
 from convexnovelty.modelling import (
     below,
     check_features,
+    hidden_lengths,
+    hidden_square,
     libsvm_rounding,
     libsvm_share,
     margin_reading,
+    multipliers,
     outlier_share,
     point_reading,
     product_doubt,
@@ -124,6 +127,12 @@ def _polished(features: FeatureMap, nu: float, y: Array, unit: float, alpha: Any
     return _reading(features, found.normal, nu, y, unit, known=(np.asarray(features.training), found.doubts))
 
 
+def _hidden(features: FeatureMap, normal: Array, nu: float, y: Array) -> float:
+    """What the coordinates may lack of the value."""
+    scores = _reflected(features, y) @ normal
+    return hidden_square(hidden_lengths(features), scores, nu, sample_shares(None, features.n)) / 2
+
+
 @METHOD.node(
     "primal",
     source="problem 8.10, equations 8.6 and 8.7 on the reflected points",
@@ -153,7 +162,7 @@ def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formul
             outside=WRONG_SIDE,
         ),
         tunables={"outlier_fraction": nu},
-        rounded=product_doubt(features) / 2,
+        rounded=lambda values: _hidden(features, values["w"], nu.value, y),
     )
 
 
@@ -168,17 +177,18 @@ def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formul
 def dual(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulation:
     """The reduced hull of ordinary points and mirrored novel ones: its point that is nearest to the origin."""
     nu, y = Tunable("outlier_fraction", outlier_fraction, outlier_share), signs(labels, features.n)
-    alpha = cp.Variable(features.n, nonneg=True)
     price = slack_price(nu, equal := sample_shares(None, features.n))
     phi, unit = _reflected(features, y), _unit(features, nu.value, y)
-    form = squared_length(alpha, phi / unit, lambda: span_gram(features) * np.outer(y, y) / unit**2)
+    letter = multipliers(phi / unit, nu.value, equal)
+    alpha = letter.expression
+    form = squared_length(letter, phi / unit, lambda: span_gram(features) * np.outer(y, y) / unit**2)
     return Formulation(
         cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
-        {"alpha": Quantity(alpha)},
+        {"alpha": letter},
         objective_unit=unit**2,
         read=lambda values: _polished(features, nu.value, y, unit, alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
-        rounded=product_doubt(features) / 2,
+        rounded=lambda values: _hidden(features, phi.T @ values["alpha"], nu.value, y),
     )
 
 

@@ -24,10 +24,13 @@ from convexnovelty.modelling import (
     below,
     check_features,
     gram_form,
+    hidden_lengths,
+    hidden_square,
     least_share,
     libsvm_rounding,
     libsvm_share,
     margin_reading,
+    multipliers,
     not_hard,
     outlier_share,
     point_reading,
@@ -115,6 +118,15 @@ def _polished(features: FeatureMap, nu: float, shares: Array, unit: float, alpha
     return _reading(features, found.normal, nu, shares, unit, known=(phi, found.doubts))
 
 
+def _normal(features: FeatureMap, alpha: Array) -> Array:
+    return np.asarray(np.asarray(features.training).T @ alpha)
+
+
+def _hidden(features: FeatureMap, normal: Array, nu: float, shares: Array) -> float:
+    """What the coordinates may lack of the value."""
+    return hidden_square(hidden_lengths(features), np.asarray(features.training) @ normal, nu, shares) / 2
+
+
 def _at_point(features: FeatureMap, values: Values, shares: Array, unit: float) -> Reading:
     """What holds of any w and rho."""
     w = values["w"]
@@ -143,7 +155,7 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
         read=lambda values: _polished(features, nu.value, shares, unit, w=values["w"]),
         composed=lambda values: _at_point(features, values, shares, unit),
         tunables={"outlier_fraction": nu},
-        rounded=product_doubt(features) / 2,
+        rounded=lambda values: _hidden(features, values["w"], nu.value, shares),
     )
 
 
@@ -158,20 +170,21 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
 def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Formulation:
     """The point of the reduced convex hull of the sample that is nearest to the origin."""
     nu, shares = Tunable("outlier_fraction", outlier_fraction, outlier_share), sample_shares(weights, features.n)
-    alpha = cp.Variable(features.n, nonneg=True)
     price, unit = slack_price(nu, shares), _unit(features, nu.value, shares)
+    letter = multipliers(np.asarray(features.training) / unit, nu.value, shares)
+    alpha = letter.expression
     return Formulation(
-        cp.Problem(cp.Minimize(gram_form(alpha, features, unit) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]),
-        {"alpha": Quantity(alpha)},
+        cp.Problem(cp.Minimize(gram_form(letter, features, unit) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]),
+        {"alpha": letter},
         objective_unit=unit**2,
         read=lambda values: _polished(features, nu.value, shares, unit, alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
-        rounded=product_doubt(features) / 2,
+        rounded=lambda values: _hidden(features, _normal(features, values["alpha"]), nu.value, shares),
     )
 
 
 def _solution(features: FeatureMap, nu: float, shares: Array, alpha: Array, how: str, iterations: int = 0) -> Solution:
-    normal = np.asarray(features.training).T @ alpha
+    normal = _normal(features, alpha)
     reading = _reading(features, normal, nu, shares)
     return Solution(
         float(normal @ normal) / 2,
@@ -313,7 +326,7 @@ def hard_margin(features: FeatureMap, outlier_fraction: float = 0.0, weights: An
         objective_unit=unit**2,
         read=lambda values: _polished(features, nu, shares, unit, w=values["w"]),
         composed=lambda values: _at_point(features, values, shares, unit),
-        rounded=product_doubt(features) / 2,
+        rounded=lambda values: _hidden(features, values["w"], nu, shares),
     )
 
 

@@ -23,17 +23,19 @@ from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     below,
     check_features,
+    hidden_lengths,
+    hidden_square,
     margin_reading,
+    multipliers,
     outlier_share,
     point_reading,
     product_doubt,
     sample_shares,
-    score_doubts,
     slack_price,
     span_gram,
     squared_length,
 )
-from convexnovelty.regions import HalfSpace
+from convexnovelty.regions import ROUNDING, HalfSpace
 from convexnovelty.validation import Array, choice, dimensions, vector
 
 METHOD = Method(
@@ -145,10 +147,24 @@ def _size(features: FeatureMap, others: Any) -> float:
 
 
 def _doubts(features: FeatureMap, others: Any) -> Array:
-    """What the scores of the moved points are not known to: they are differences of two products."""
-    points, _ = _sets(features, others)
-    doubts = score_doubts(features, _size(features, others))
-    return np.asarray(2 * (doubts[points] + doubts.max()))
+    """What the scores of the moved points are not known to, by the rounding of a point and of the mean."""
+    points, away = _sets(features, others)
+    lengths, hidden = np.sqrt(features.squared_norms()), _hidden(features, others)
+    rounding = ROUNDING * _size(features, others) * (lengths[points] + lengths[away].mean())
+    return np.asarray(rounding + hidden * hidden.max())
+
+
+def _hidden(features: FeatureMap, others: Any) -> Array:
+    """Lengths of what the coordinates may lack of the moved points: what they lack of a point and of the mean."""
+    points, away = _sets(features, others)
+    lengths = hidden_lengths(features)
+    return np.asarray(lengths[points] + lengths[away].mean())
+
+
+def _left_out(features: FeatureMap, normal: Array, nu: float, others: Any) -> float:
+    """What the coordinates may lack of the value."""
+    moved, _ = _moved(features, others)
+    return hidden_square(_hidden(features, others), moved @ normal, nu, sample_shares(None, len(moved))) / 2
 
 
 def _unit(features: FeatureMap, nu: float, others: Any) -> float:
@@ -218,7 +234,7 @@ def primal(features: FeatureMap, outlier_fraction: float, others: Any = None) ->
         read=lambda values: _polished(features, nu.value, others, unit, w=values["w"]),
         composed=lambda values: _at_point(features, values["w"], values["rho"], others, unit),
         tunables={"outlier_fraction": nu},
-        rounded=2 * product_doubt(features),
+        rounded=lambda values: _left_out(features, values["w"], nu.value, others),
     )
 
 
@@ -236,17 +252,18 @@ def dual(features: FeatureMap, outlier_fraction: float, others: Any = None) -> F
     unit = _unit(features, nu.value, others)
     moved, _ = _moved(features, others)
     n = len(moved)
-    alpha = cp.Variable(n, nonneg=True)
     price = slack_price(nu, equal := sample_shares(None, n))
+    letter = multipliers(moved / unit, nu.value, equal)
+    alpha = letter.expression
     # From the coordinates: the sums of 8.49 lose what is small against the distance from the origin.
-    form = squared_length(alpha, moved / unit)
+    form = squared_length(letter, moved / unit)
     return Formulation(
         cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
-        {"alpha": Quantity(alpha)},
+        {"alpha": letter},
         objective_unit=unit**2,
         read=lambda values: _polished(features, nu.value, others, unit, alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
-        rounded=2 * product_doubt(features),
+        rounded=lambda values: _left_out(features, moved.T @ values["alpha"], nu.value, others),
     )
 
 

@@ -187,7 +187,7 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
     unit = about.unit
     alpha = cp.Variable(features.n, nonneg=True)
     price = slack_price(nu, shares)
-    form = squared_length(alpha, about.phi / unit, lambda: about.gram() / unit**2)
+    form = squared_length(Quantity(alpha), about.phi / unit, lambda: about.gram() / unit**2)
     objective = form - (about.squares / unit**2) @ alpha
     return Formulation(
         cp.Problem(cp.Minimize(objective), [alpha <= price * shares, cp.sum(alpha) == 1]),

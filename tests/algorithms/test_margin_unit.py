@@ -47,6 +47,8 @@ def test_points_without_weight_do_not_count():
     assert _unit(points, shares=np.r_[np.full(30, 1 / 30), 0.0]) == pytest.approx(1e-3)
 
 
-def test_no_matrix_is_formed_of_many_points(monkeypatch):
+@pytest.mark.parametrize("h", [1e-2, 1e-4, 1e-6])
+def test_no_matrix_is_formed_of_many_points(monkeypatch, h):
     monkeypatch.setattr(module, "GRAM_LIMIT", 29)
-    assert _unit(_strip(1e-3)) == 1.0
+    monkeypatch.setattr(module, "nearest", None)
+    assert _unit(_strip(h)) == pytest.approx(h, rel=1e-6)

@@ -17,11 +17,12 @@ import pytest
 import convexnovelty as cn
 from convexnovelty import estimators
 from convexnovelty import uncertainty as sets
-from convexnovelty.algorithms import margin_unit
 from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.attempts import DOUBTFUL
 from convexnovelty.errors import SolverError, UnboundedError
-from convexnovelty.methods import mahalanobis_svm
+from convexnovelty.formulation import NO_DIGIT
+from convexnovelty.methods import mahalanobis_svm, one_class_svm
+from convexnovelty.modelling import score_doubts
 
 NU = 0.1
 A = np.array([1.0, -2.0, 0.5])
@@ -85,8 +86,13 @@ def test_columns_in_mixed_units_are_solved_in_the_distance_of_their_hull(form):
     assert not solution.attempts[-1].remark
 
 
+def in_the_length_of_the_points(monkeypatch):
+    """Programs are posed as where no distance of a hull is found."""
+    monkeypatch.setattr(one_class_svm, "margin_unit", lambda points, unit, *rest: unit)
+
+
 def test_columns_in_mixed_units_are_solved_or_the_value_is_said_to_be_known_to_few_digits(monkeypatch):
-    monkeypatch.setattr(margin_unit, "GRAM_LIMIT", 0)  # as for more points than a matrix is formed of
+    in_the_length_of_the_points(monkeypatch)
     X, right = _mixed_units()
     assert estimators.OneClassSVM(NU, kernel="linear").fit(X).objective_ == pytest.approx(right, rel=1e-6)
     for form, sign in (("primal", -1.0), ("dual", 1.0)):
@@ -413,7 +419,7 @@ def test_two_points_either_side_of_the_origin_by_hand(form):
 
 
 def test_a_value_that_is_not_told_from_zero_is_said_to_be_none(monkeypatch):
-    monkeypatch.setattr(margin_unit, "GRAM_LIMIT", 0)
+    in_the_length_of_the_points(monkeypatch)
     solution = cn.one_class_svm(cn.LinearFeatures(TWO_SIDES), 0.45, form="primal").solve()
     assert "w = 0 to the solver's accuracy" in solution.guarantee
     assert solution.attempts[-1].remark == "its residuals do not tell the value from zero"
@@ -458,3 +464,81 @@ def test_the_constant_of_a_polynomial_kernel_varies_nowhere_in_any_unit(degree):
         assert cn.single_class_mpm(moments, confidence).solve().objective == pytest.approx(0.0, abs=1e-6)
     with pytest.raises(UnboundedError):
         cn.mahalanobis_svm(features, NU).solve()
+
+
+# -- a group near the origin, and most points far off -------------------------------------------------------------------
+
+# The fraction 0.11 of forty points are 4.4: the plane's lowest points are 1, 2, 3, 4 and two fifths of 5, of mean 12 / 4.4.
+SHARE, MEAN = 0.11, 12 / 4.4
+
+
+def two_groups(far: float, copies: int = 1) -> np.ndarray:
+    return np.repeat(np.r_[np.arange(1, 11.0), far * (1 + np.random.default_rng(0).random(30))], copies)
+
+
+FEATURES = {
+    "points": cn.LinearFeatures,
+    "kernel": cn.KernelFeatures,
+    "two columns": lambda x: cn.KernelFeatures(_slanted(x)),
+}
+
+
+def _slanted(x: np.ndarray) -> np.ndarray:
+    """The same products of points, in two columns."""
+    return x @ np.array([[0.6, 0.8]])
+
+
+def planes(features, x: np.ndarray, form: str):
+    """Each machine that separates these points by one plane through the same support, and its value."""
+    signs, n = np.where(np.arange(x.size) % 2, 1.0, -1.0), x.size
+    value = MEAN**2 / 2
+    yield cn.one_class_svm(features(x[:, None]), SHARE, form), value
+    yield cn.negative_data(features((signs * x)[:, None]), signs, SHARE, form), value
+    away = np.r_[np.zeros(n, bool), np.ones(2, bool)]
+    for moved in (0.0, 100.0):
+        others = cn.separation_from_mean(features(np.r_[x, -0.5, 0.5][:, None] + moved), SHARE, away, form)
+        yield others, value
+    yield cn.class_recognisers(features(x[:, None]), np.zeros(n), SHARE), value
+    yield cn.class_recognisers(features(np.r_[x, 3 * x][:, None]), np.repeat([0, 1], n), SHARE), 10 * value
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize("kind", FEATURES)
+def test_a_group_near_the_origin_keeps_its_plane_whatever_lies_far_off(kind, far, form):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for problem, value in planes(FEATURES[kind], two_groups(far), form):
+            solution = problem.solve()
+            assert abs(solution.objective) == pytest.approx(value, rel=1e-6), problem.name
+            assert "w = 0" not in solution.guarantee
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("far", [1e4, 1e6, 1e8])
+@pytest.mark.parametrize("kind", ["points", "kernel"])
+def test_more_points_than_a_gram_matrix_is_formed_of_are_no_different(kind, far, form):
+    x = two_groups(far, copies=60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = cn.one_class_svm(FEATURES[kind](x[:, None]), SHARE, form).solve()
+    assert abs(solution.objective) == pytest.approx(MEAN**2 / 2, rel=1e-6)
+
+
+def test_a_value_that_is_not_told_from_zero_and_is_not_zero_is_warned_of(monkeypatch):
+    in_the_length_of_the_points(monkeypatch)
+    features = cn.LinearFeatures(two_groups(1e8)[:, None])
+    with pytest.warns(UserWarning, match="do not tell .* from zero, which it is not") as told:
+        solution = cn.one_class_svm(features, SHARE, "primal").solve()
+    assert [NO_DIGIT in str(one.message) for one in told] == [True]
+    assert solution.attempts[-1].remark == "its residuals do not tell the value from zero"
+    with pytest.warns(UserWarning, match="OneClassSVM: the residuals of CLARABEL do not tell") as told:
+        estimators.OneClassSVM(SHARE, kernel=cn.kernels.precomputed()).fit(features.gram)
+    assert not any(NO_DIGIT in str(one.message) for one in told)
+
+
+def test_rounding_of_the_farthest_point_says_nothing_of_the_others():
+    """Their scores are known to rounding of their own length, and of the longest point's."""
+    x = two_groups(1e8)
+    doubts = score_doubts(cn.KernelFeatures(x[:, None]), 1.0)
+    assert (doubts <= 1e-14 * x * x.max()).all()
