@@ -7,6 +7,7 @@ lie within the radius, and a linear program finds nonnegative weights that reach
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, cast
 
 import numpy as np
@@ -16,11 +17,12 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from convexnovelty import datasets, validation
 from convexnovelty._lazy import cp
-from convexnovelty.codebooks import Codebook, Metric, distances, fitted, sizes
+from convexnovelty.codebooks import Codebook
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import SolverError
 from convexnovelty.formulation import Formulation, Reading, Solution, Tunable
-from convexnovelty.regions import ROUNDING, Guarantee
+from convexnovelty.point_distances import Distances, Metric, distances, fitted
+from convexnovelty.regions import Guarantee
 from convexnovelty.validation import Array, nonnegative, positive
 
 METHOD = Method(
@@ -60,6 +62,11 @@ def vector_quantization(
     An interior-point solver spreads the weights over all that are optimal. The codebook is therefore thinned out:
     vectors are dropped as long as the points that were covered stay covered.
 
+    Points at the radius lie within it. So does a distance that exceeds it by no more than rounding of the coordinates can
+    do to it, in the metric's own unit, and by no more than 1e-4 of it; where rounding is more than that, a warning says so,
+    and the numbers given decide. A function of one's own is asked how it answers to such a rounding; where it jumps, and at
+    radius 0, it is taken at its word.
+
     Examples
     --------
     >>> import convexnovelty as cn, numpy as np
@@ -77,12 +84,26 @@ def _sample(points: Any, radius: Any, metric: Metric) -> tuple[Array, float, sp.
     """Points, radius, the kernel 8.39 as a sparse matrix of zeros and ones, and the metric with what it estimates."""
     sample = np.array(validation.squarable(validation.points(points, "points"), "points"))
     reach = nonnegative(radius, "radius")
-    # Points on the sphere belong to the ball: rounding of their differences must not throw them out.
     metric = fitted(metric, sample)
-    slack = ROUNDING * (float(sizes(sample, metric).max(initial=0.0)) + reach)
-    near = distances(sample, sample, metric) <= reach + slack
+    apart = distances(sample, sample, metric, reach)
+    _warn_of_drowned(apart)
+    # Points on the sphere belong to the ball: rounding of their differences must not throw them out.
+    near = apart.within
     np.fill_diagonal(near, True)
     return sample, reach, sp.csr_array(near.astype(float)), metric
+
+
+def _warn_of_drowned(apart: Distances) -> None:
+    """Warn where the radius is so small beside the points that rounding decides who lies within it."""
+    if pairs := int(apart.drowned.sum()):
+        share = float((apart.found[apart.drowned] / apart.radius - 1).max())
+        warnings.warn(
+            f"radius: {apart.radius:.6g} was found, and {pairs} distances of points exceed it by up to {share:.0e} of itself, "
+            "which is no more than rounding of their coordinates; they count as farther, as the numbers given say. Subtract "
+            "what the points have in common before they are rounded, or give a radius that is not near to their distances",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _price(value: Any, name: str) -> float:
@@ -122,7 +143,7 @@ def _reading(
     thin: bool = True,
 ) -> Reading:
     rows = _thinned(kernel, a) if thin else np.flatnonzero(a > WEIGHT)
-    region = Codebook(sample[rows], radius, metric, rows, scale=max(radius, 1e-9 * float(sizes(sample, metric).max())))
+    region = Codebook(sample[rows], radius, metric, rows)
     covered = int((np.asarray(kernel[:, rows].sum(axis=1)).ravel() > 0).sum())
     said = f"{covered} of {len(sample)} training points lie within {radius:.6g} of one of {rows.size} codebook vectors"
     if covered == len(sample) and math.isfinite(bound):
@@ -297,8 +318,8 @@ def coverage(
     if not isinstance(region, Codebook):
         return []
     sample, _, kernel, _ = _sample(points, radius, metric)
-    values = region.decision_values(sample)
-    scale = max(radius, float(sizes(sample, region.metric).max(initial=0.0)), np.finfo(float).tiny)
+    values = region.decision_values(sample) + region.rounding(sample)
+    scale = max(radius, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)), np.finfo(float).tiny)
     exact = "a count, so exact up to rounding"
     if slack_penalty is not None:
         slacks = float(np.sum(solution.values["xi"]))

@@ -8,6 +8,7 @@ import warnings
 from fractions import Fraction
 from itertools import combinations
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -231,6 +232,133 @@ def test_points_at_the_radius_belong_to_the_ball():
     solution = cn.vector_quantization(X, 0.1).solve()
     assert solution.objective == pytest.approx(2.0, abs=1e-6)
     assert solution.region.contains(X).all()
+
+
+def in_radii(metric, X, radius):
+    """Distances in radii, from rational arithmetic up to roots in 50 digits."""
+
+    def dot(x, z):
+        return sum(a * b for a, b in zip(x, z, strict=True))
+
+    def distance(x, z):
+        apart = [a - b for a, b in zip(x, z, strict=True)]
+        if metric == "sqeuclidean":
+            return dot(apart, apart)
+        if metric == "braycurtis":
+            return sum(map(abs, apart)) / sum(abs(a + b) for a, b in zip(x, z, strict=True))
+        if metric == "correlation":
+            x, z = ([a - sum(v) / len(v) for a in v] for v in (x, z))
+        squared = dot(x, z) ** 2 / (dot(x, x) * dot(z, z))
+        return 1 - mp.sqrt(mp.mpf(squared.numerator) / squared.denominator)
+
+    rows = [[Fraction(float(entry)) for entry in row] for row in X]
+    with mp.workdps(50):
+        return np.array([[float(distance(x, z)) for z in rows] for x in rows]) / radius
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8, 1e12])
+@pytest.mark.parametrize(
+    ("metric", "radius"), [("cosine", 2e-6), ("correlation", 2e-6), ("braycurtis", 1e-3), ("cosine", 2e-12)]
+)
+def test_what_is_rounded_off_a_ratio_knows_no_unit(metric, radius, unit):
+    """The size of the coordinates is no part of a ratio: beside it distances of 1e-6 and 1e-12 would all be ties."""
+    P = [1.0, 2.0, 3.0] + (1e-2 if radius > 1e-9 else 1e-5) * np.abs(np.random.default_rng(3).normal(size=(20, 3)))
+    truth = in_radii(metric, P * unit, radius)
+    near = truth <= 1
+    value = linprog(np.ones(20), A_ub=-near.astype(float), b_ub=-np.ones(20), method="highs").fun
+    solution = cn.vector_quantization(P * unit, radius, metric=metric).solve()
+    assert 1 < value < 20 and solution.objective == pytest.approx(value, abs=1e-6)
+    assert (solution.region.contains(P * unit) == near[:, solution.region.rows].any(axis=1)).all()
+    out = P[truth[:, solution.region.rows].min(axis=1).argmax()] * unit + unit * np.array([0.1, 0.0, 0.0])
+    assert not solution.region.contains(out[None]).any()
+
+
+def squared_difference(x, z):
+    return float(((x - z) ** 2).sum())
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "SqE", spatial_distance.sqeuclidean, squared_difference])
+def test_squares_of_positions_in_degrees(metric):
+    """Centimetres apart: squares of 1e-14, beside which a rounding of 48 degrees is a length of 1e-14."""
+    G = np.array([48.8566, 2.3522]) + 1e-7 * np.random.default_rng(3).normal(size=(30, 2))
+    truth = in_radii("sqeuclidean", G, 8e-15)
+    value = linprog(np.ones(30), A_ub=-(truth <= 1).astype(float), b_ub=-np.ones(30), method="highs").fun
+    solution = cn.vector_quantization(G, 8e-15, metric=metric).solve()
+    assert value == pytest.approx(10.0) and solution.objective == pytest.approx(10.0, abs=1e-6)
+    assert truth[:, solution.region.rows].min(axis=1).max() <= 1
+    between = (G[:, None] + G)[np.triu_indices(30, 1)] / 2
+    apart = [min(sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(z, v, strict=True)) for v in solution.region.vectors)
+             for z in between.tolist()]  # fmt: skip
+    assert (solution.region.contains(between) == (np.array(apart, dtype=float) <= 8e-15)).all()
+
+
+@pytest.mark.parametrize("start", ["0", "100", "100000", "1700000000"])
+@pytest.mark.parametrize(
+    ("metric", "radius"),
+    [
+        *[(name, 0.1) for name in ("euclidean", "minkowski", "cityblock", "chebyshev")],
+        (lambda x, z: abs(x[0] - z[0]), 0.1),
+        ("sqeuclidean", 0.01),
+        (squared_difference, 0.01),
+        ("seuclidean", 0.1 / np.arange(0, 3, 0.1).std(ddof=1)),
+        ("mahalanobis", 0.1 / np.arange(0, 3, 0.1).std(ddof=1)),
+    ],
+)
+def test_decimals_at_the_radius_belong_to_the_ball(metric, radius, start):
+    """Thirty steps of 0.1 as they are written: each point covers itself and its neighbours, so that ten are needed."""
+    X = np.array([[float(f"{int(start) + k // 10}.{k % 10}")] for k in range(30)])
+    solution = cn.vector_quantization(X, radius, metric=metric).solve()
+    assert solution.objective == pytest.approx(10.0, abs=1e-6)
+    assert solution.region.contains(X).all()
+    assert not solution.region.contains([[float(start) + 3.5]]).any()
+
+
+@pytest.mark.parametrize("unit", [1e-8, 0.1, 1.0, 1e8])
+@pytest.mark.parametrize(
+    ("metric", "pair", "radius"),
+    [
+        ("cosine", [[2, 1], [3, 1]], 1 - 7 / math.sqrt(50)),
+        ("cosine", [[1, 2], [2, 1]], 1 - 4 / 5),
+        ("correlation", [[1, 2, 6], [3, 2, 1]], 1 + 5 / math.sqrt(28)),
+        ("braycurtis", [[1, 1], [1, 2]], 1 / 5),
+        ("canberra", [[1, 2], [2, 3]], 1 / 3 + 1 / 5),
+        ("jensenshannon", [[0, 3], [1, 1]], math.sqrt(0.75 * math.log(4 / 3))),
+        ("hamming", [[1, 2, 3], [1, 3, 2]], 2 / 3),
+    ],
+)
+def test_ratios_at_the_radius_belong_to_the_ball(metric, pair, radius, unit):
+    X = np.array(pair) * unit
+    for reach, value in ((radius, 1.0), (radius * (1 - 1e-13), 2.0)):
+        solution = module.simplex(X, reach, metric=metric)
+        assert solution.objective == value and solution.region.contains(X).all()
+    alone = Codebook(X[:1], radius * (1 - 1e-6), metric, np.array([0]))
+    assert alone.contains(X).tolist() == [True, False]
+
+
+def test_a_radius_that_drowns_in_rounding_is_told():
+    """Points 2.4e-7 apart at 1e9, whose rounding is 2e-6: the numbers given decide, and it is said that they do."""
+    step = 2.0**-22
+    X = 1e9 + np.arange(20)[:, None] * step
+    with pytest.warns(
+        UserWarning, match=r"^radius: 5.96046e-07 was found, and 196 distances .* up to 3e\+00 of itself"
+    ):
+        formulation = cn.vector_quantization(X, 2.5 * step)
+    solution = formulation.solve()
+    assert solution.objective == pytest.approx(4.0, abs=1e-6)
+    region = solution.region
+    assert (region.contains(X) == (cdist(X, region.vectors).min(axis=1) <= 2.5 * step)).all()
+    assert not Codebook(X[:1], 2.5 * step, "euclidean", np.array([0])).contains(X[3:4])[0]
+
+
+def test_the_region_and_its_rounding_say_the_same():
+    X = 50.0 + np.round(cloud(40), 1)
+    region = cn.vector_quantization(X, 0.3).solve().region
+    new = 50.0 + np.round(cloud(300, seed=5), 1)
+    values = region.decision_values(new)
+    assert (region.contains(new) == (values >= -(region.tie + region.rounding(new)))).all()
+    whole = np.round(10 * new)[:, None] - np.round(10 * region.vectors)
+    assert (region.contains(new) == ((whole**2).sum(axis=2).min(axis=1) <= 9)).all()
+    assert region.tie == pytest.approx(3e-8)
 
 
 def test_radius_zero_finds_the_different_points():
