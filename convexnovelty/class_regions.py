@@ -52,6 +52,12 @@ class ClassRegions(Region):
             given = vector(np.broadcast_to(self.scale, self.offsets.shape), "scale")
             object.__setattr__(self, "scale", read_only(np.array([nonnegative(size, "scale") for size in given])))
 
+    @classmethod
+    def of_outputs(cls, classes: Any, normals: Any, offsets: Any, comparison: Comparison, scales: Any) -> ClassRegions:
+        """The regions whose ties are shares of ``scales``, of shape (k,), in units of the outputs <w, z> themselves."""
+        bare = cls(classes, normals, offsets, comparison)
+        return cls(classes, normals, offsets, comparison, scale=np.asarray(scales) / bare._divisors)
+
     @property
     def tie(self) -> float:
         """The largest tie of a class; :meth:`contains` takes each class's own."""

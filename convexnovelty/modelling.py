@@ -256,6 +256,15 @@ def below(scores: Array, offset: float, slack: float = ON_MARGIN) -> NDArray[np.
     return np.asarray(scores < offset - slack * scale)
 
 
+def boundary_scale(scores: Array, level: float, shares: Array | None = None, doubts: Array | None = None) -> float:
+    """The scale of scores w'x of training points, (n,), of which ties with a level are a share; ``doubts`` as in :func:`score_doubts`."""
+    scale = spread(scores, shares, level=level)
+    if doubts is None:
+        return scale
+    # What the scores of points on the boundary are not known to is a tie as well.
+    return max(scale, float(doubts[np.abs(scores - level) <= doubts].max(initial=0.0)) / TIE_TOLERANCE)
+
+
 def mean_of_lowest(scores: Array, share: float, shares: Array | None = None) -> float:
     r"""The mean of the scores over the lowest ``share`` of the weight: the least score w'v of a point v of the reduced hull."""
     given = np.asarray(scores, dtype=float)
@@ -405,9 +414,7 @@ def margin_reading(
         region = HalfSpace(normal, interval.used + shift, scale=tie / TIE_TOLERANCE)
         out = (scores - interval.used < -(region.tie + region.rounding(rows))) & (shares > 0)
     else:
-        scale = spread(scores, shares, level=interval.used)
-        if doubts is not None:  # what the scores of points on the boundary are not known to is a tie as well
-            scale = max(scale, float(doubts[np.abs(scores - interval.used) <= doubts].max()) / TIE_TOLERANCE)
+        scale = boundary_scale(scores, interval.used, shares, doubts)
         region = HalfSpace(normal, interval.used + shift, scale=scale)
         out = below_level(scores, interval.used, scale) & (shares > 0)
     counted = int(out.sum())

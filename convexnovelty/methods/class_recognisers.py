@@ -26,6 +26,7 @@ from convexnovelty.formulation import Formulation, Part, Quantity, Reading, Solu
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     below,
+    boundary_scale,
     boundary_tie,
     check_features,
     libsvm_share,
@@ -136,22 +137,23 @@ def _reading(
         ]
     )
     nothing: list[Guarantee | None] = []
-    for c, (rows, unit) in enumerate(zip(groups, _units(features, groups), strict=True)):
+    units = _units(features, groups)
+    doubts = [score_doubts(features, unit)[rows] for rows, unit in zip(groups, units, strict=True)]
+    for c, (rows, unit) in enumerate(zip(groups, units, strict=True)):
         said = nothing_separated(float(normals[c] @ normals[c]), unit, nu)
-        proved = proves_separation(training[rows] @ normals[c], score_doubts(features, unit)[rows], nu)
+        proved = proves_separation(training[rows] @ normals[c], doubts[c], nu)
         nothing.append(None if proved else said)
     # What a solver left of w is rounding, and would cut through the class at random.
     normals[[said is not None for said in nothing]] = 0.0
     own = [training[rows] @ normal for rows, normal in zip(groups, normals, strict=True)]
     offsets = np.array([quantile_interval(scores, nu).used for scores in own])
-    region = ClassRegions(classes, normals, offsets, comparison)
-    scale = [
-        float(np.abs(region.scores(training[rows])[:, c]).max())
-        if optimum is None or nothing[c] is not None
-        else boundary_tie(own[c], offsets[c], optimum.doubts) / region.divisors[c] / TIE_TOLERANCE
-        for c, (rows, optimum) in enumerate(zip(groups, found, strict=True))
+    scales = [
+        boundary_scale(scores, offset, None, doubt)
+        if optimum is None or said is not None
+        else boundary_tie(scores, offset, optimum.doubts) / TIE_TOLERANCE
+        for scores, offset, doubt, optimum, said in zip(own, offsets, doubts, found, nothing, strict=True)
     ]
-    region = ClassRegions(classes, normals, offsets, comparison, scale=scale)
+    region = ClassRegions.of_outputs(classes, normals, offsets, comparison, scales)
     shares = [float((~region.claims(training[rows])[:, c]).mean()) for c, rows in enumerate(groups)]
     worst = int(np.argmax(shares))
     told = (

@@ -297,3 +297,26 @@ def test_the_point_of_all_classes_stays_where_a_class_fails_by_itself(monkeypatc
     monkeypatch.setattr(type(formulation), "_solved", failing)
     with pytest.warns(UserWarning, match="the value is known to a share of"):
         formulation.solve()
+
+
+@pytest.mark.parametrize("comparison", ["distance", "ratio", "raw"])
+@pytest.mark.parametrize("far", [1e4, 1e7, 1e9])
+def test_a_far_row_makes_no_ties_of_the_others(far, comparison):
+    """A row beyond its plane has no multiplier, wherever it lies: all verdicts on the others stay, as does the sentence."""
+    X = np.abs(np.random.default_rng(0).normal(size=(40, 2))) + 1
+    labels = np.repeat(["a", "b"], 20)
+    moved, beyond = X.copy(), int(X[:20].sum(axis=1).argmax())
+    moved[beyond] *= far
+    new = np.vstack([X, [[0.3, 0.3], [0.01, 0.01]], 0.9 * X])
+    one, other = (cn.class_recognisers(LinearFeatures(Z), labels, 0.2, comparison).solve() for Z in (X, moved))
+    assert other.region.scores(new) == pytest.approx(one.region.scores(new), abs=1e-5)
+    assert (other.region.contains(new) == one.region.contains(new)).all()
+    assert not other.region.contains([[0.3, 0.3]])[0] and other.region.contains(moved[beyond][None])[0]
+    assert str(other.guarantee) == str(one.guarantee)
+    # The sentence counts with the ties of the region.
+    rows = {"a": moved[:20], "b": moved[20:]}
+    outside = [
+        float(np.mean(other.region.scores(rows[name])[:, c] < -other.region._ties[c])) for c, name in enumerate("ab")
+    ]
+    assert f"{max(outside):.6g} of class" in other.guarantee and max(outside) >= 0.1
+    assert other.region.tie == pytest.approx(one.region.tie, rel=1e-3)
