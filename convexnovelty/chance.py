@@ -52,6 +52,9 @@ SMALL, UNITS = 12, 1e4
 # Beyond this dimension no set is asked for a dense covariance.
 LARGE = 2000
 
+# How far off, in deviations, constraints are broken for comparison, and the share of that up to which the nominal pair meets them.
+NEARBY, BROKEN = 1e-3, 1e-4
+
 _ADVERSARIES: WeakKeyDictionary[Moments, dict[int, tuple[Any, Adversary]]] = WeakKeyDictionary()
 
 
@@ -178,18 +181,38 @@ def some_member(uncertainty: Any, moments: Moments) -> tuple[Array, Array]:
 def _holds(recipe: MomentSet, moments: Moments) -> bool:
     """Whether the nominal pair is a member: its membership constraints are met, or can be by their own variables."""
     centred = recipe.centred(moments)
-    made = centred.membership(cp.Constant(moments.mean), cp.Constant(moments.covariance))
-    constraints = list(made) if isinstance(made, (list, tuple)) else [made]
+    constraints = listed(centred.membership(cp.Constant(moments.mean), cp.Constant(moments.covariance)))
     if not any(constraint.variables() for constraint in constraints):
-        slack = 1e-7 * max(moments.unit, moments.unit**2)
+        m, S = cp.Variable(moments.dimension), cp.Variable((moments.dimension,) * 2, symmetric=True)
+        constraints = listed(centred.membership(m, S))
         try:
-            return all(float(np.max(constraint.violation(), initial=0.0)) <= slack for constraint in constraints)
+            return _are_met(constraints, m, S, moments)
         except np.linalg.LinAlgError:  # an atom that inverts the covariance has a cone where it has no value
-            m, S = cp.Variable(moments.dimension), cp.Variable((moments.dimension,) * 2, symmetric=True)
-            constraints = [*listed(centred.membership(m, S)), m == moments.mean, S == moments.covariance]
-    program, _ = ConicProgram.from_problem(cp.Problem(cp.Minimize(0), constraints)).equilibrated()
+            constraints = [*constraints, m == moments.mean, S == moments.covariance]
+    # Squares of deviations stand beside the ones of the set's own variables, and are no rounding of these.
+    program, _ = ConicProgram.from_problem(cp.Problem(cp.Minimize(0), constraints)).equilibrated(rounding=0.0)
     # A member on the boundary leaves the feasible set no inside, of which only a certificate of the contrary counts.
     return program.solve(max_iter=100).status != "PrimalInfeasible"
+
+
+def _are_met(constraints: list[Any], m: Any, S: Any, moments: Moments) -> bool:
+    """Whether the nominal pair meets constraints on ``m`` and ``S``, by what they are broken by a little way off, in deviations.
+
+    A constraint may be in units of the mean, of the covariance, or of neither.
+    """
+    mean, covariance = moments.mean, (moments.covariance + moments.covariance.T) / 2
+    random = np.random.default_rng(22)
+    turn = NEARBY * random.standard_normal(covariance.shape)
+    along = NEARBY * np.sqrt(covariance.diagonal()) * random.standard_normal(mean.size)
+
+    def broken(sign: float) -> Array:
+        # By congruence, so that what is a covariance stays one, with its null directions.
+        turned = np.eye(mean.size) + sign * turn
+        moved = turned @ covariance @ turned.T
+        m.value, S.value = mean + sign * along, (moved + moved.T) / 2 if sign else covariance
+        return np.array([float(np.max(constraint.violation(), initial=0.0)) for constraint in constraints])
+
+    return bool((broken(0.0) <= BROKEN * np.maximum(broken(1.0), broken(-1.0))).all())
 
 
 def not_small(moments: Moments) -> str | None:
