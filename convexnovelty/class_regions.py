@@ -56,7 +56,7 @@ class ClassRegions(Region):
     def of_outputs(cls, classes: Any, normals: Any, offsets: Any, comparison: Comparison, scales: Any) -> ClassRegions:
         """The regions whose ties are shares of ``scales``, of shape (k,), in units of the outputs <w, z> themselves."""
         bare = cls(classes, normals, offsets, comparison)
-        return cls(classes, normals, offsets, comparison, scale=np.asarray(scales) / bare._divisors)
+        return cls(classes, normals, offsets, comparison, scale=np.asarray(scales) / bare.divisors)
 
     @property
     def tie(self) -> float:

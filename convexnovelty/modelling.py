@@ -60,7 +60,7 @@ LONG = 100.0
 # Shares of the weight that differ by less are equal: what rounding leaves of sums of n weights.
 SHARE_ROUNDING = 1e-9
 
-# A training point this far below the offset, relative to the largest score, is outside and not on the margin.
+# Share of the largest score by which a point may lie above the offset and be a term of w.
 ON_MARGIN = 1e-7
 
 # How the sentence on a solution begins that separates nothing.
@@ -250,8 +250,8 @@ def boundary_tie(scores: Array, level: float, doubts: Array) -> float:
     return float(doubts[np.abs(scores - level) <= doubts + doubts[at]].max(initial=0.0))
 
 
-def below(scores: Array, offset: float, slack: float = ON_MARGIN) -> NDArray[np.bool_]:
-    """Which scores lie below the offset by more than a solver's rounding."""
+def below(scores: Array, offset: float, slack: float) -> NDArray[np.bool_]:
+    """Which scores lie below the offset by more than a share ``slack`` of the largest."""
     scale = max(float(np.abs(scores).max()), float(np.finfo(float).tiny))
     return np.asarray(scores < offset - slack * scale)
 
