@@ -55,6 +55,8 @@ __all__ = [
 
 # What is said of a value that is not told from zero where it is certain not to be.
 NO_DIGIT = "no digit of the value is known"
+# What is said of an attempt whose point was only where the optimum was looked for.
+SETTLED = "the optimum to rounding was found from its point"
 
 
 @dataclass(frozen=True)
@@ -624,7 +626,9 @@ class Formulation:
             share, residuals = max(share, left), max(residuals, judged or residuals, key=lambda found: found.worst)
             objective = float(cast(Any, self.problem.objective.value))
         seconds, reading = time.perf_counter() - began, self._reading()
-        if reading.separates and not options and not self._attempts.told:
+        if reading.settled:
+            share, objective = 0.0, self._settle(reading.letters, attempts)
+        elif reading.separates and not options and not self._attempts.told:
             share = math.inf
         return self._solution(objective, reading, residuals, attempts[-1].solver, attempts, seconds, timing), share
 
@@ -661,6 +665,14 @@ class Formulation:
 
     def _reading(self) -> Reading:
         return self._read(self._values()) if self._read is not None else Reading()
+
+    def _settle(self, letters: Values, attempts: list[Attempt]) -> float:
+        """Give variables the values that a reading knows to rounding, and return the problem's objective there."""
+        for name in letters.keys() & self._quantities.keys():
+            self._quantities[name].assign(letters[name])
+        if attempts[-1].remark:
+            attempts[-1] = replace(attempts[-1], remark=f"{attempts[-1].remark}; {SETTLED}")
+        return float(cast(Any, self.problem.objective.value))
 
     def _solution(
         self,

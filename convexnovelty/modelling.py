@@ -8,6 +8,7 @@ found positive semidefinite.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,7 @@ __all__ = [
     "least_share",
     "libsvm_rounding",
     "libsvm_share",
+    "margin_letters",
     "margin_reading",
     "mean_of_lowest",
     "multipliers",
@@ -428,3 +430,18 @@ def margin_reading(
             f"{counted} of {scores.size} training points {outside}, at most the fraction {nu:.6g} of them ({theorem})"
         )
     return Reading(region, Guarantee(said, bound=nu), interval, separates=True)
+
+
+def margin_letters(made: Reading, points: Array, multipliers: Array, *names: str) -> Reading:
+    """A reading at an optimum to rounding with the letters of these names there; a solver's stay where nothing is separated."""
+    region = made.region
+    if made.offset is None or not isinstance(region, HalfSpace) or not region.normal.any():
+        return made
+    rho = made.offset.used
+    known = {
+        "alpha": multipliers,
+        "w": region.normal,
+        "rho": rho,
+        "xi": np.maximum(rho - points @ region.normal, 0.0),
+    }
+    return replace(made, letters={name: known[name] for name in names}, settled=True)

@@ -18,9 +18,10 @@ Values = Mapping[str, Any]
 class Reading:
     """What a solution means: the region in which points are ordinary, and what is guaranteed of it.
 
-    ``letters`` are those of the paper that are no variables of the program but can be read off its solution, such as
-    multipliers. ``separates`` says that the optimum is certain not to be zero, as it is where nothing is separated alone: where
-    residuals do not tell the value from zero, it has no digit then.
+    ``letters`` are those of the paper that can be read off a solution of the program: what is no variable of it, such as
+    multipliers, and variables that are known better than the solver's point has them. They are ``settled`` where they are
+    those of the optimum to rounding. ``separates`` says that the optimum is certain not to be zero, as it is where nothing is
+    separated alone: where residuals do not tell the value from zero, it has no digit then.
     """
 
     region: Region | None = None
@@ -28,6 +29,7 @@ class Reading:
     offset: Interval | None = None
     letters: Values = field(default_factory=dict)
     separates: bool = False
+    settled: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Solution:
     """What a solve or an algorithm found, in the user's units.
 
     ``objective`` is the paper's own; ``values`` holds the paper's letters; ``residuals`` are recomputed from the
-    point and never taken from the solver; ``time`` is in seconds and ``timing`` splits it.
+    solver's point and never taken from the solver; ``time`` is in seconds and ``timing`` splits it.
     """
 
     objective: float

@@ -11,12 +11,14 @@ factors QR it is :math:`w - Q(Q'w - R^{-T}q)`, in which nothing is squared as in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
+from convexnovelty.algorithms import margin_unit
 from convexnovelty.algorithms.box import Box, Indices
 from convexnovelty.algorithms.free_set import admissible_step
 from convexnovelty.algorithms.smo import smo
@@ -24,10 +26,7 @@ from convexnovelty.errors import IndefiniteError, InputError, SolverError
 from convexnovelty.regions import ROUNDING
 from convexnovelty.validation import Array
 
-__all__ = ["LARGEST", "Polished", "carried_doubts", "polished", "polished_margin"]
-
-# Above so many points no Gram matrix is formed to know ties by.
-LARGEST = 2000
+__all__ = ["Polished", "carried_doubts", "polished", "polished_margin"]
 
 # A bound that no multiplier reaches, since their sum is one.
 LOOSE = 2.0
@@ -40,6 +39,9 @@ DEPENDENT = 1e-13
 
 # Of squared lengths, the share that is rounding of the products that they are differences of.
 SQUARED = 1e-12
+
+# How far a ray leads out of a box whose bounds are below ``LOOSE``.
+BEYOND = 1e6
 
 # Rounds of the active set for each point and beside: each takes a point in or out.
 ROUNDS = 4
@@ -64,7 +66,7 @@ def polished(
     doubt: float = 0.0,
     moved: float = 0.0,
 ) -> Polished | None:
-    r"""The optimum to rounding, or None where there are more than ``LARGEST`` points or no face was found whose equations are optimal.
+    r"""The optimum to rounding, or None where no Gram matrix of so many points is formed or no face was found whose equations are optimal.
 
     Parameters
     ----------
@@ -77,18 +79,20 @@ def polished(
     """
     rows = np.asarray(points, dtype=float)
     n = len(rows)
-    if n > LARGEST:
+    if n > margin_unit.GRAM_LIMIT:
         return None
     unit = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())) or 1.0
     slope = np.zeros(n) if linear is None else np.asarray(linear, dtype=float) / unit**2
     try:
         # A bound above one holds nothing, and 1 / nu may be of any size.
         box = Box.of(n, np.minimum(upper, LOOSE), None, 1.0)
-        program = _Program(rows / unit, slope, box, doubt / unit**2, moved / unit)
-        found = program.solved(_first(box, start, scores))
+        found = _Program(rows / unit, slope, box).solved(_first(box, start, scores))
     except (IndefiniteError, InputError, SolverError):  # of rounding
         return None
-    return None if found is None else Polished(found.multipliers, unit * found.normal, unit**2 * found.doubts)
+    if found is None:
+        return None
+    multipliers, face = found
+    return Polished(multipliers, unit * face.normal, unit**2 * face.doubts(doubt / unit**2, moved / unit))
 
 
 def polished_margin(points: Array, upper: Any, alpha: Any, w: Any, doubt: float, moved: float = 0.0) -> Polished | None:
@@ -110,130 +114,133 @@ class _Program:
     points: Array
     linear: Array
     box: Box
-    doubt: float
-    moved: float
 
-    def solved(self, start: Array) -> Polished | None:
-        """Pairwise steps, and then an active set that adds points to the face and takes them away."""
+    @cached_property
+    def lengths(self) -> Array:
+        """Those of the points."""
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.points, self.points)))
+
+    def solved(self, start: Array) -> tuple[Array, _Face] | None:
+        """Multipliers and their face: pairwise steps, and then an active set that adds points and takes them away."""
         gram, box = self.points @ self.points.T, self.box
         a = smo(gram, self.linear, upper=box.upper, start=start, semidefinite=True).multipliers
         a = np.where(a <= AT_BOUND * box.upper, 0.0, np.where(a >= (1 - AT_BOUND) * box.upper, box.upper, a))
-        working = (a > 0) & (a < box.upper)
-        if not working.any():
+        if not box.free(a).size:
             a = box.feasible(a, np.argsort(gram @ a + self.linear, kind="stable"))
-            working = (a > 0) & (a < box.upper)
+        working = (a > 0) & (a < box.upper)
         for _ in range(ROUNDS * (a.size + 10)):
             face = _Face.of(self, np.flatnonzero(working), a)
-            moved, whole = face.moved(a)
+            a, whole = admissible_step(a, face.step, box.lower, box.upper)
+            doubts = face.doubts(0.0, 0.0)
+            ray = face.ray(doubts) if whole else None
+            if ray is not None:
+                a, whole = admissible_step(a, ray, box.lower, box.upper)
             if not whole:
-                a, working = moved, working & (moved > 0) & (moved < box.upper)
+                working &= (a > 0) & (a < box.upper)
                 continue
-            a = moved
-            wrong = self._wrong(a, working, face)
+            wrong = self._wrong(a, working, face, doubts)
             if not wrong.any():
-                return Polished(a, face.normal, face.doubts)
-            working = working | wrong
+                return a, face
+            working |= wrong
         return None
 
-    def _wrong(self, a: Array, working: NDArray[np.bool_], face: _Face) -> NDArray[np.bool_]:
+    def _wrong(self, a: Array, working: NDArray[np.bool_], face: _Face, doubts: Array) -> NDArray[np.bool_]:
         """The point at a bound that would leave it most, or the two where none lies between its bounds."""
         scores, box = self.points @ face.normal + self.linear, self.box
         grows, shrinks = ~working & (a < box.upper), ~working & (a > 0)
         wrong = np.zeros(a.size, dtype=bool)
         if working.any():
-            away = np.where(grows, face.level - scores, np.where(shrinks, scores - face.level, -np.inf))
-            away[shrinks & grows] = -np.inf
-            away -= face.doubts + face.doubts[working].min()
-            worst = int(np.argmax(away))
-            wrong[worst] = away[worst] > 0
+            past = np.where(grows, face.level - scores, np.where(shrinks, scores - face.level, -np.inf))
+            past -= doubts + doubts[working].min()
+            worst = int(np.argmax(past))
+            wrong[worst] = past[worst] > 0
         elif grows.any() and shrinks.any():
             low = int(np.argmin(np.where(grows, scores, np.inf)))
             high = int(np.argmax(np.where(shrinks, scores, -np.inf)))
-            wrong[[low, high]] = scores[high] - scores[low] > face.doubts[low] + face.doubts[high]
+            wrong[[low, high]] = scores[high] - scores[low] > doubts[low] + doubts[high]
         return wrong
 
 
 @dataclass(frozen=True)
 class _Face:
-    """The points whose multipliers are free, and w as their equal scores give it where the others' multipliers stay.
+    """Points whose scores are to be equal, and the w that has them so while the multipliers of the others stay.
 
-    ``step`` is what their multipliers lack of that, and ``ray`` a direction along which w stays and the objective falls.
+    ``others`` are the points but the ``anchor``, from which ``differences`` lead to them; ``directions`` are these at length one, of
+    which the columns ``kept`` are the product of ``basis`` and ``triangle``. ``step`` is what multipliers lack of those of w.
     """
 
-    rows: Indices
-    box: Box
+    program: _Program
+    terms: float
     normal: Array
     level: float
-    doubts: Array
     step: Array
-    ray: Array | None
+    anchor: int
+    others: Indices
+    sizes: Array
+    directions: Array
+    basis: Array
+    triangle: Array
+    kept: Indices
 
     @classmethod
     def of(cls, program: _Program, rows: Indices, a: Array) -> _Face:
-        Z, p, box = program.points, program.linear, program.box
-        lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        if not rows.size:
-            normal = Z.T @ a
-            own = ROUNDING * ((float(a @ lengths) + program.moved) * lengths + np.abs(p)) + program.doubt
-            return cls(rows, box, normal, 0.0, own, np.zeros(0), None)
-        order = rows[np.argsort(lengths[rows], kind="stable")]
-        anchor, others = order[0], order[1:]
-        b = a.copy()
-        b[anchor] += box.total - float(a.sum()) if box.total is not None else 0.0
+        """The face of these rows from multipliers, whose sum may lack something."""
+        Z, p, b = program.points, program.linear, a.copy()
+        rows = rows[np.argsort(program.lengths[rows], kind="stable")]
+        anchor, others = (int(rows[0]), rows[1:]) if rows.size else (-1, rows)
+        if rows.size:
+            b[anchor] += 1.0 - float(a.sum())
         differences = Z[others] - Z[anchor]
-        sizes = np.sqrt(np.einsum("ij,ij->i", differences, differences))
-        apart = np.where(sizes > 0, sizes, 1.0)
-        wanted = (p[anchor] - p[others]) / apart
-        Q, R, order = _factors((differences / apart[:, None]).T)
-        k = Q.shape[1]
-        kept, triangle = order[:k], R[:, :k]
-        normal = Z.T @ b
-        missing = np.zeros(others.size)
-        solved = solve_triangular(triangle, wanted[kept], trans="T") if k else np.zeros(0)
+        lengths = np.sqrt(np.einsum("ij,ij->i", differences, differences))
+        sizes = np.where(lengths > 0, lengths, 1.0)
+        directions = (differences / sizes[:, None]).T
+        basis, triangle, kept = _factors(directions)
+        wanted = ((p[anchor] - p[others]) / sizes)[kept]
+        along = solve_triangular(triangle, wanted, trans="T") if kept.size else np.zeros(0)
+        normal, step = Z.T @ b, np.zeros(a.size)
         for _ in range(2):  # the second takes back what rounding left of the first
-            lacks = solved - Q.T @ normal
-            normal = normal + Q @ lacks
-            missing[kept] += solve_triangular(triangle, lacks) if k else 0.0
-        missing /= apart
-        step = np.zeros(a.size)
-        step[others] = missing
-        step[anchor] = b[anchor] - a[anchor] - float(missing.sum())
+            lacks = along - basis.T @ normal
+            normal = normal + basis @ lacks
+            step[others[kept]] += _through(triangle, lacks) / sizes[kept]
+        if rows.size:
+            step[anchor] = b[anchor] - a[anchor] - float(step[others].sum())
         level = float(Z[anchor] @ normal + p[anchor])
-        own = ROUNDING * ((float(np.abs(b) @ lengths) + program.moved) * lengths + np.abs(p)) + program.doubt
-        # What is not known of the equations, by what a point is of the differences.
-        equations = (
-            ROUNDING * float(np.linalg.norm(normal))
-            + (2 * program.doubt + ROUNDING * (np.abs(p[others]) + abs(p[anchor]))) / apart
-        )
-        parts = solve_triangular(triangle, Q.T @ (Z - Z[anchor]).T) if k else np.zeros((0, a.size))
-        doubts = own + equations[kept] @ np.abs(parts)
-        ray = None
-        if k < others.size:
-            left = (differences @ normal + p[others] - p[anchor]) / apart
-            left[kept] = 0.0
-            past = np.abs(left) * apart - doubts[others] - doubts[anchor]
-            past[kept] = -np.inf
-            j = int(np.argmax(past))
-            if past[j] > 0:
-                along = np.zeros(others.size)
-                along[j] = -np.sign(left[j])
-                along[kept] = -solve_triangular(triangle, Q.T @ (differences[j] / apart[j])) * along[j] if k else 0.0
-                along /= apart
-                ray = np.zeros(a.size)
-                ray[others] = along
-                ray[anchor] = -float(along.sum())
-        return cls(rows, box, normal, level, doubts, step, ray)
+        terms = float(np.abs(b) @ program.lengths)
+        return cls(program, terms, normal, level, step, anchor, others, sizes, directions, basis, triangle, kept)
 
-    def moved(self, a: Array) -> tuple[Array, bool]:
-        """The multipliers after the step, or as far along it or the ray as the box lets them, and whether they are those of w."""
-        if not self.rows.size:
-            return a, True
-        lower, upper = self.box.lower, self.box.upper
-        ahead, whole = admissible_step(a, self.step, lower, upper)
-        if whole and self.ray is not None:
-            far = self.ray * (1e6 * max(1.0, float(upper[self.rows].max())) / float(np.abs(self.ray).max()))
-            return admissible_step(ahead, far, lower, upper)
-        return ahead, whole
+    def doubts(self, doubt: float, moved: float) -> Array:
+        """What scores are not known to: what rounding makes of their terms, and what it leaves of the equations that give w.
+
+        A difference to a point that is so much of each direction knows what that much of its equation is known to.
+        """
+        Z, p = self.program.points, self.program.linear
+        own = ROUNDING * ((self.terms + moved) * self.program.lengths + np.abs(p)) + doubt
+        linear = ROUNDING * (np.abs(p[self.others]) + abs(p[self.anchor]))
+        equations = ROUNDING * float(np.linalg.norm(self.normal)) + (2 * doubt + linear) / self.sizes
+        parts = _through(self.triangle, self.basis.T @ (Z - Z[self.anchor]).T)
+        return np.asarray(own + equations[self.kept] @ np.abs(parts))
+
+    def ray(self, doubts: Array) -> Array | None:
+        """A direction, longer than the box, along which w stays and the objective falls; None where no score is other than it should be."""
+        p, kept = self.program.linear, self.kept
+        left = self.sizes * (self.directions.T @ self.normal) + p[self.others] - p[self.anchor]
+        past = np.abs(left) - doubts[self.others] - doubts[self.anchor]
+        past[kept] = -np.inf
+        if not past.size or past.max() <= 0:
+            return None
+        j = int(np.argmax(past))
+        along = np.zeros(left.size)
+        along[j] = -np.sign(left[j])
+        along[kept] = -along[j] * _through(self.triangle, self.basis.T @ self.directions[:, j])
+        ray = np.zeros(p.size)
+        ray[self.others] = along / self.sizes
+        ray[self.anchor] = -float(ray.sum())
+        return np.asarray(ray * (BEYOND / float(np.abs(ray).max())))
+
+
+def _through(triangle: Array, right: Array) -> Array:
+    """The solution of triangular equations, of which there may be none."""
+    return np.asarray(solve_triangular(triangle, right)) if triangle.size else np.zeros(right.shape)
 
 
 def carried_doubts(gram: Array, cross: Array, own: Array, others: Array) -> Array:
@@ -263,9 +270,9 @@ def carried_doubts(gram: Array, cross: Array, own: Array, others: Array) -> Arra
 
 
 def _factors(columns: Array) -> tuple[Array, Array, Indices]:
-    """Q, R and the order of columns of length one, as far as they are no combinations of those before."""
+    """Q, R and the numbers of those columns, of length one, that are no combinations of the others."""
     if not columns.size:
-        return np.zeros((len(columns), 0)), np.zeros((0, columns.shape[1])), np.arange(columns.shape[1])
+        return np.zeros((len(columns), 0)), np.zeros((0, 0)), np.zeros(0, dtype=np.intp)
     Q, R, order = qr(columns, mode="economic", pivoting=True, check_finite=False)
     k = int((np.abs(np.diagonal(R)) > DEPENDENT).sum())
-    return Q[:, :k], R[:k], order
+    return Q[:, :k], R[:k, :k], order[:k]

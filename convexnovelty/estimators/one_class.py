@@ -245,24 +245,25 @@ class SoftBall(_KernelMachine):
         )
         inner = ExpansionScore.of(X, result.multipliers, result.kernel)
         score = BallScore(inner, float(result.multipliers @ result.scores), result.kernel)
-        return self._ball(score, X, squares, result, nu, weights, X)
+        lengths = np.sqrt(squares)
+        return self._ball(
+            score, X, X, ROUNDING * (lengths + float(result.multipliers @ lengths)) ** 2, result, nu, weights
+        )
 
     def _ball(
-        self, score: Score, X: Any, squares: Array, result: Any, nu: float, weights: Array | None, points: Any
+        self, score: Score, X: Any, points: Any, own: Array, result: Any, nu: float, weights: Array | None
     ) -> Learned:
-        """The ball of a dual's solution over ``points``; ``squares`` are those of their lengths, in the coordinates of its centre."""
+        """The ball of a dual's solution over ``points``; ``own`` is what rounding leaves unknown of each squared distance."""
         inside = score(X)
         level = quantile_interval(inside, nu, _shares(weights)).used
-        # What each squared distance is a sum of; far points know theirs less well than those that lie on the sphere.
-        known = np.maximum(squares + float(result.multipliers @ squares), 2 * result.violation / ROUNDING)
-        tie = self._boundary(points, result, weights, inside, level, ROUNDING * known)
+        tie = self._boundary(points, result, weights, inside, level, np.maximum(own, 2 * result.violation))
         return Learned(
             score,
             level,
             self._counted(inside, level - tie),
             objective=2 * result.objective,
             inside=inside,
-            scale=max(float(np.median(known)), tie / ROUNDING),
+            scale=max(float(np.median(own)), tie) / ROUNDING,
             tie=tie,
         )
 
@@ -276,7 +277,11 @@ class SoftBall(_KernelMachine):
             points, Linear(), upper=upper, linear=-squares / 2, tolerance=TOLERANCE, of_scores=OF_SCORES
         )
         score = DistanceScore(mean + points.T @ result.multipliers)
-        return self._ball(score, X, squares, result, nu, weights, points)
+        lengths = np.sqrt(squares)
+        # Where the centre is rounded, and where it is a sum of far points, its distances are rounded with it.
+        unit = 2 * float(result.multipliers @ lengths) + float(np.linalg.norm(mean))
+        own = ROUNDING * (lengths + unit) * (np.sqrt(-score(X)) + ROUNDING * (lengths + unit))
+        return self._ball(score, X, points, own, result, nu, weights)
 
 
 def region_tie(region: Region, features: FeatureMap) -> float:

@@ -6,6 +6,7 @@ and -1 for a novel example.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from convexnovelty.modelling import (
     hidden_square,
     libsvm_rounding,
     libsvm_share,
+    margin_letters,
     margin_reading,
     multipliers,
     outlier_share,
@@ -118,13 +120,16 @@ def _reading(
     )
 
 
-def _polished(features: FeatureMap, nu: float, y: Array, unit: float, alpha: Any = None, w: Any = None) -> Reading:
-    """What holds at the optimum that a solver's multipliers or its w lie near to."""
+def _polished(
+    features: FeatureMap, nu: float, y: Array, unit: float, letters: Sequence[str], alpha: Any = None, w: Any = None
+) -> Reading:
+    """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there."""
     phi, shares = _reflected(features, y), sample_shares(None, features.n)
     found = polished_margin(phi, shares / nu, alpha, w, product_doubt(features))
     if found is None:
         return _reading(features, phi.T @ alpha if w is None else w, nu, y, unit)
-    return _reading(features, found.normal, nu, y, unit, known=(np.asarray(features.training), found.doubts))
+    made = _reading(features, found.normal, nu, y, unit, known=(np.asarray(features.training), found.doubts))
+    return margin_letters(made, phi, found.multipliers, *letters)
 
 
 def _hidden(features: FeatureMap, normal: Array, nu: float, y: Array) -> float:
@@ -152,7 +157,7 @@ def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formul
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, y, unit, w=values["w"]),
+        read=lambda values: _polished(features, nu.value, y, unit, ("w", "rho", "xi"), w=values["w"]),
         composed=lambda values: point_reading(
             _reflected(features, y) @ values["w"],
             values["w"],
@@ -186,7 +191,7 @@ def dual(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulat
         cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": letter},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, y, unit, alpha=values["alpha"]),
+        read=lambda values: _polished(features, nu.value, y, unit, ("alpha",), alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _hidden(features, phi.T @ values["alpha"], nu.value, y),
     )

@@ -8,6 +8,7 @@ features. Its variants have files of their own: ``hard_margin``, ``negative_data
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ from convexnovelty.modelling import (
     least_share,
     libsvm_rounding,
     libsvm_share,
+    margin_letters,
     margin_reading,
     multipliers,
     not_hard,
@@ -109,13 +111,22 @@ def _reading(
     return margin_reading(scores, normal, nu, shares, unit=unit, doubts=doubts, **options)
 
 
-def _polished(features: FeatureMap, nu: float, shares: Array, unit: float, alpha: Any = None, w: Any = None) -> Reading:
-    """What holds at the optimum that a solver's multipliers or its w lie near to."""
+def _polished(
+    features: FeatureMap,
+    nu: float,
+    shares: Array,
+    unit: float,
+    letters: Sequence[str],
+    alpha: Any = None,
+    w: Any = None,
+) -> Reading:
+    """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there."""
     phi = np.asarray(features.training)
     found = polished_margin(phi, shares / nu, alpha, w, product_doubt(features))
     if found is None:
         return _reading(features, phi.T @ alpha if w is None else w, nu, shares, unit)
-    return _reading(features, found.normal, nu, shares, unit, known=(phi, found.doubts))
+    made = _reading(features, found.normal, nu, shares, unit, known=(phi, found.doubts))
+    return margin_letters(made, phi, found.multipliers, *letters)
 
 
 def _normal(features: FeatureMap, alpha: Array) -> Array:
@@ -152,7 +163,7 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (shares @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, shares, unit, w=values["w"]),
+        read=lambda values: _polished(features, nu.value, shares, unit, ("w", "rho", "xi"), w=values["w"]),
         composed=lambda values: _at_point(features, values, shares, unit),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _hidden(features, values["w"], nu.value, shares),
@@ -177,7 +188,7 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
         cp.Problem(cp.Minimize(gram_form(letter, features, unit) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]),
         {"alpha": letter},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, shares, unit, alpha=values["alpha"]),
+        read=lambda values: _polished(features, nu.value, shares, unit, ("alpha",), alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _hidden(features, _normal(features, values["alpha"]), nu.value, shares),
     )
@@ -324,7 +335,7 @@ def hard_margin(features: FeatureMap, outlier_fraction: float = 0.0, weights: An
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 - rho), [cp.Constant(phi) @ w >= rho]),
         {"w": Quantity(w, unit), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu, shares, unit, w=values["w"]),
+        read=lambda values: _polished(features, nu, shares, unit, ("w", "rho"), w=values["w"]),
         composed=lambda values: _at_point(features, values, shares, unit),
         rounded=lambda values: _hidden(features, values["w"], nu, shares),
     )

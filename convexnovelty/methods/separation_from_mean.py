@@ -6,6 +6,7 @@ mean is kept out stand for the unknown other class in a weak sense: only their m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from convexnovelty.modelling import (
     check_features,
     hidden_lengths,
     hidden_square,
+    margin_letters,
     margin_reading,
     multipliers,
     outlier_share,
@@ -191,14 +193,17 @@ def _reading(
     )
 
 
-def _polished(features: FeatureMap, nu: float, others: Any, unit: float, alpha: Any = None, w: Any = None) -> Reading:
-    """What holds at the optimum that a solver's multipliers or its w lie near to."""
+def _polished(
+    features: FeatureMap, nu: float, others: Any, unit: float, letters: Sequence[str], alpha: Any = None, w: Any = None
+) -> Reading:
+    """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there."""
     (moved, mean), rows = _moved(features, others), np.asarray(features.training)[_sets(features, others)[0]]
     shares, doubt = sample_shares(None, len(moved)), 4 * product_doubt(features)  # a product of two differences is four
     found = polished_margin(moved, shares / nu, alpha, w, doubt, float(np.linalg.norm(mean)))
     if found is None:
         return _reading(features, moved.T @ alpha if w is None else w, nu, others, unit)
-    return _reading(features, found.normal, nu, others, unit, known=(rows, found.doubts))
+    made = _reading(features, found.normal, nu, others, unit, known=(rows, found.doubts))
+    return margin_letters(made, moved, found.multipliers, *letters)
 
 
 def _at_point(features: FeatureMap, normal: Array, offset: float, others: Any, unit: float) -> Reading:
@@ -231,7 +236,7 @@ def primal(features: FeatureMap, outlier_fraction: float, others: Any = None) ->
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [phi @ w >= rho - xi]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, others, unit, w=values["w"]),
+        read=lambda values: _polished(features, nu.value, others, unit, ("w", "rho", "xi"), w=values["w"]),
         composed=lambda values: _at_point(features, values["w"], values["rho"], others, unit),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _left_out(features, values["w"], nu.value, others),
@@ -261,7 +266,7 @@ def dual(features: FeatureMap, outlier_fraction: float, others: Any = None) -> F
         cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": letter},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, others, unit, alpha=values["alpha"]),
+        read=lambda values: _polished(features, nu.value, others, unit, ("alpha",), alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _left_out(features, moved.T @ values["alpha"], nu.value, others),
     )

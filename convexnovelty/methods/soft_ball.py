@@ -6,29 +6,34 @@ package and the one to copy: a primal, a dual, an algorithm, and the steps betwe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
+from convexnovelty.algorithms.polish import polished
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
+    boundary_tie,
     check_features,
     least_share,
     not_hard,
     outlier_share,
+    product_doubt,
     quantile_interval,
     sample_shares,
     slack_price,
     squared_length,
     weights_differ,
 )
-from convexnovelty.regions import Ball, Guarantee, Interval, outside_span, spread
+from convexnovelty.regions import TIE_TOLERANCE, Ball, Guarantee, Interval, outside_span, spread
 from convexnovelty.validation import Array, choice
 
 METHOD = Method(
@@ -101,7 +106,40 @@ class _AboutMean:
         return np.asarray(self.phi @ self.phi.T)
 
 
-def _reading(features: FeatureMap, center: Array, nu: float, shares: Array) -> Reading:
+def _polished(
+    features: FeatureMap,
+    nu: float,
+    shares: Array,
+    about: _AboutMean,
+    letters: Sequence[str],
+    alpha: Any = None,
+    center: Any = None,
+) -> Reading:
+    """What holds at the optimum that a solver's multipliers or its centre lie near to, with these letters there."""
+    linear = -about.squares / 2
+    near = None if center is None else about.phi @ (center - about.mean) + linear
+    doubt = 4 * product_doubt(features)  # a product of two differences is four
+    moved = float(np.linalg.norm(about.mean))
+    found = polished(about.phi, shares / nu, linear, start=alpha, scores=near, doubt=doubt, moved=moved)
+    if found is None:
+        return _reading(features, about.mean + about.phi.T @ alpha if center is None else center, nu, shares)
+    made = _reading(features, about.mean + found.normal, nu, shares, 2 * found.doubts)
+    if made.offset is None or not isinstance(made.region, Ball):
+        return made
+    squares = about.squares - 2 * about.phi @ found.normal + float(found.normal @ found.normal)
+    known = {
+        "alpha": found.multipliers,
+        "c": made.region.center,
+        "R2": made.offset.used,
+        "R": made.offset.used**0.5,
+        "q": float(found.normal @ found.normal),
+        "xi": np.maximum(squares - made.offset.used, 0.0),
+    }
+    return replace(made, letters={name: known[name] for name in letters}, settled=True)
+
+
+def _reading(features: FeatureMap, center: Array, nu: float, shares: Array, doubts: Array | None = None) -> Reading:
+    """What holds at an optimum; ``doubts`` (n,) are what squared distances to a centre to rounding are not known to."""
     kernel = isinstance(features, KernelFeatures)
     norms = features.squared_norms() if kernel else None
     # By the region's own formula, so that a point on the sphere is found there by whoever asks the region.
@@ -109,7 +147,12 @@ def _reading(features: FeatureMap, center: Array, nu: float, shares: Array) -> R
     # The squared radius is a quantile from above, as the offset of the one-class machine is one from below.
     flipped = quantile_interval(-squares, nu, shares)
     interval = Interval(max(0.0, -flipped.upper), -flipped.lower, -flipped.used)
-    region = Ball(center, interval.used, kernel, scale=spread(-squares, shares, level=-interval.used))
+    if doubts is None:
+        scale = spread(-squares, shares, level=-interval.used)
+    else:
+        rounding = Ball(center, interval.used, kernel).rounding(features.training)
+        scale = boundary_tie(squares, interval.used, doubts + rounding) / TIE_TOLERANCE
+    region = Ball(center, interval.used, kernel, scale=scale)
     outside = ~region.contains(features.training, norms) & (shares > 0)
     if weights_differ(shares):
         said = (
@@ -166,7 +209,7 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
             "q": Quantity(q, unit**2),
         },
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["c"], nu.value, shares),
+        read=lambda values: _polished(features, nu.value, shares, about, ("c", "xi", "R2", "q"), center=values["c"]),
         composed=lambda values: _at_point(features, values["c"], values["R2"], shares),
         tunables={"outlier_fraction": nu},
     )
@@ -193,7 +236,7 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
         cp.Problem(cp.Minimize(objective), [alpha <= price * shares, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, about.mean + about.phi.T @ values["alpha"], nu.value, shares),
+        read=lambda values: _polished(features, nu.value, shares, about, ("alpha",), alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
     )
 
@@ -257,7 +300,9 @@ def hard_ball(features: FeatureMap, outlier_fraction: float = 0.0, weights: Any 
         cp.Problem(cp.Minimize(R), [cp.norm(away, 2, axis=1) <= R]),
         {"c": Quantity(c, unit, shift=about.mean), "R": Quantity(R, unit)},
         objective_unit=unit,
-        read=lambda values: _reading(features, values["c"], 0.5 * least_share(weights, features.n), shares),
+        read=lambda values: _polished(
+            features, 0.5 * least_share(weights, features.n), shares, about, ("c", "R"), center=values["c"]
+        ),
         composed=lambda values: _at_point(features, values["c"], max(values["R"], 0.0) ** 2, shares),
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import convexnovelty as cn
-from convexnovelty.estimators import OneClassSVM
+from convexnovelty.estimators import OneClassSVM, SoftBall
 from convexnovelty.persistence import load, save
 
 FORMS = ["dual", "primal"]
@@ -182,3 +182,59 @@ def test_a_polynomial_kernel_of_whole_numbers_about_the_mean_of_others(form):
     inside = solution.region.contains(features.training[~others])
     assert inside.tolist() == [margin[v] >= 0 for v in points]
     assert solution.guarantee.startswith("2 of 18 training points lie outside")
+
+
+def _ball(X, nu):
+    """Which points lie outside of the soft ball, in fractions: half its dual has the scores z'c - |z|^2 / 2."""
+    gram = _products(X)
+    return _outside(_optimum(gram, [-Fraction(gram[i][i], 2) for i in range(len(X))], 1 / (nu * len(X))), nu)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_points_outside_of_a_ball_are_those_of_the_optimum_in_fractions(form):
+    for seed in range(25):
+        X, nu = _lattice(seed)
+        out = _ball(X, nu)
+        solution = cn.soft_ball(cn.LinearFeatures(X.astype(float)), float(nu), form).solve()
+        assert (~solution.region.contains(X)).tolist() == out, seed
+        assert solution.guarantee.startswith(f"{sum(out)} of 6 training points lie outside"), seed
+
+
+# The multipliers of (0, 2) and (3, 0) are at their bound for nu = 1/2; the centre (3/2, 1/2) has 5/2 to all others but three inside.
+SPHERE = np.array([[2, 0], [3, 1], [1, 2], [3, 0], [0, 0], [3, 0], [0, 1], [1, 1], [0, 2], [2, 2], [0, 0]], dtype=float)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("form", FORMS)
+def test_multipliers_at_a_bound_of_points_on_the_sphere(form, unit):
+    center, squared = np.array([1.5, 0.5]), 2.5
+    outside = ((SPHERE - center) ** 2).sum(axis=1) > squared
+    for features in (cn.LinearFeatures(unit * SPHERE), cn.KernelFeatures(unit * SPHERE, cn.kernels.linear())):
+        solution = cn.soft_ball(features, 0.5, form).solve()
+        assert solution.region.squared_radius == pytest.approx(squared * unit**2, rel=1e-13)
+        assert (~solution.region.contains(features.training)).tolist() == outside.tolist()
+        assert solution.guarantee.startswith("1 of 11 training points lie outside")
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "CLARABEL"}, {"rank": 2}])
+def test_the_estimator_of_a_ball_counts_as_in_fractions(options, tmp_path):
+    machine = SoftBall(0.5, kernel="linear", **options).fit(SPHERE)
+    save(machine, tmp_path / "m.npz")
+    for judge in (machine, load(tmp_path / "m.npz")):
+        assert judge.predict(SPHERE).tolist() == [1] * 8 + [-1, 1, 1]
+        assert [judge.predict(row[None])[0] for row in SPHERE] == [1] * 8 + [-1, 1, 1]
+    assert machine.guarantee_.startswith("1 of 11 training points lie outside")
+    for seed in range(12):
+        X, nu = _lattice(seed)
+        assert (SoftBall(float(nu), kernel="linear", **options).fit(X).predict(X) == -1).tolist() == _ball(X, nu), seed
+
+
+@pytest.mark.parametrize("far", [1e4, 1e7])
+@pytest.mark.parametrize("options", [{}, {"solver": "CLARABEL"}])
+def test_far_points_of_no_ball_do_not_move_its_radius(options, far):
+    """nu n = 4.5: the far points have 4 parts of it and cancel, 11 has the half that is left: centre 11/9, radius 88/9."""
+    X = np.r_[np.arange(1, 12.0), far * np.array([1.0, -1.0, 1.5, -1.5])][:, None]
+    machine = SoftBall(0.3, kernel="linear", **options).fit(X)
+    new = np.array([[1.0], [11.0], [11 + 1e-6], [-77 / 9 - 1e-6], [-77 / 9 + 1e-6]])
+    assert machine.predict(new).tolist() == [1, 1, -1, -1, 1]
+    assert machine.guarantee_.startswith("4 of 15 training points lie outside")
