@@ -26,7 +26,7 @@ from convexnovelty.errors import IndefiniteError, InputError, SolverError
 from convexnovelty.regions import ROUNDING
 from convexnovelty.validation import Array
 
-__all__ = ["Polished", "carried_doubts", "polished", "polished_margin"]
+__all__ = ["Polished", "carried_doubts", "polished", "polished_hard_margin", "polished_margin"]
 
 # A bound that no multiplier reaches, since their sum is one.
 LOOSE = 2.0
@@ -98,6 +98,18 @@ def polished(
 def polished_margin(points: Array, upper: Any, alpha: Any, w: Any, doubt: float, moved: float = 0.0) -> Polished | None:
     """The same for a reduced hull's nearest point to the origin, from a solver's multipliers ``alpha`` or from its ``w``."""
     return polished(points, upper, start=alpha, scores=None if w is None else points @ w, doubt=doubt, moved=moved)
+
+
+def polished_hard_margin(points: Array, kept: Any, w: Array, doubt: float) -> tuple[Array, Array] | None:
+    """The shortest w whose product with each kept point is one at least, and what the products of all points are not known to.
+
+    It is the nearest point to the origin of the kept points' hull, over its squared length; ``w`` is a solver's, ``kept`` (n,) a mask.
+    """
+    found = polished(points, np.where(kept, LOOSE, 0.0), scores=points @ w, doubt=doubt)
+    squared = 0.0 if found is None else float(found.normal @ found.normal)
+    if found is None or squared == 0:
+        return None
+    return found.normal / squared, found.doubts / squared + ROUNDING
 
 
 def _first(box: Box, start: Any, scores: Any) -> Array:

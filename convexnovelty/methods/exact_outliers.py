@@ -24,14 +24,15 @@ from convexnovelty.algorithms.few_violations import (
     hitting_sets,
     support_tree,
 )
+from convexnovelty.algorithms.polish import polished_hard_margin
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import check_features, span_gram
-from convexnovelty.regions import Guarantee, HalfSpace, below_level, spread
+from convexnovelty.modelling import boundary_tie, check_features, product_doubt, span_gram
+from convexnovelty.regions import TIE_TOLERANCE, Guarantee, HalfSpace, spread
 from convexnovelty.validation import Array, integer
 
 METHOD = Method(
@@ -119,12 +120,18 @@ def _infeasible(k: int) -> InfeasibleError:
     )
 
 
-def _reading(features: FeatureMap, normal: Array, k: int) -> Reading:
-    scores = np.asarray(features.training) @ normal
-    scale = spread(scores, level=1.0)
-    outside = int(below_level(scores, 1.0, scale).sum())
+def _reading(features: FeatureMap, normal: Array, k: int, kept: Any) -> Reading:
+    """The half-space of the points that are kept, a mask (n,), from the optimum that a normal lies near to."""
+    phi = np.asarray(features.training)
+    found = polished_hard_margin(phi, kept, normal, product_doubt(features))
+    normal, doubts = (normal, None) if found is None else found
+    scores = phi @ normal
+    scale = spread(scores, level=1.0) if doubts is None else boundary_tie(scores, 1.0, doubts) / TIE_TOLERANCE
+    region = HalfSpace(normal, 1.0, scale=scale)
+    outside = int((~region.contains(phi)).sum())
     said = f"{outside} of {features.n} training points lie outside, and {k} were allowed to (equation 8.38)"
-    return Reading(HalfSpace(normal, 1.0, scale=scale), Guarantee(said, bound=k / features.n))
+    letters = {} if found is None else {"w": normal}
+    return Reading(region, Guarantee(said, bound=k / features.n), letters=letters, settled=found is not None)
 
 
 def _solution(features: FeatureMap, k: int, found: FewViolations, how: str) -> Solution:
@@ -136,7 +143,7 @@ def _solution(features: FeatureMap, k: int, found: FewViolations, how: str) -> S
     normal = (phi.T @ nearest.multipliers) / (2 * nearest.objective) / features.middle
     z = np.zeros(features.n)
     z[found.left_out] = 1.0
-    reading = _reading(features, normal, k)
+    reading = _reading(features, normal, k, z == 0)
     return Solution(
         float(normal @ normal) / 2,
         {"w": normal, "z": z},
@@ -210,7 +217,9 @@ class ExactOutliers(Formulation):
             name=f"{self.name} with z fixed",
             source=self.source,
             objective_unit=unit**-2,
-            read=lambda values: _reading(self.features, values["w"], self.outliers),
+            read=lambda values: _reading(
+                self.features, values["w"], self.outliers, np.isin(np.arange(self.features.n), kept)
+            ),
         )
 
 
@@ -234,7 +243,7 @@ def mixed_integer(features: FeatureMap, outliers: int) -> Formulation:
         ),
         {"w": Quantity(w, 1 / unit), "z": Quantity(z)},
         objective_unit=unit**-2,
-        read=lambda values: _reading(features, values["w"], k),
+        read=lambda values: _reading(features, values["w"], k, values["z"] < 0.5),
         diagnose=lambda: _infeasible(k),
     )
     made.features, made.outliers = features, k

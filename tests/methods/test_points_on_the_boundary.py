@@ -238,3 +238,27 @@ def test_far_points_of_no_ball_do_not_move_its_radius(options, far):
     new = np.array([[1.0], [11.0], [11 + 1e-6], [-77 / 9 - 1e-6], [-77 / 9 + 1e-6]])
     assert machine.predict(new).tolist() == [1, 1, -1, -1, 1]
     assert machine.guarantee_.startswith("4 of 15 training points lie outside")
+
+
+@pytest.mark.parametrize("far", [1e3, 1e5])
+def test_points_that_are_left_out_lie_outside_however_far_most_points_are(far):
+    """On a line the four smallest are left out, and 5 has the product one."""
+    X = np.r_[np.arange(1, 11.0), far * (1 + np.random.default_rng(0).random(30))][:, None]
+    solution = cn.exact_outliers(cn.LinearFeatures(X), 4).solve()
+    assert solution.region.normal == pytest.approx([0.2], rel=1e-14)
+    assert solution.region.contains([[1.0], [4.0], [4.999999], [5.0]]).tolist() == [False, False, False, True]
+    assert solution.guarantee.startswith("4 of 40 training points lie outside, and 4 were allowed to")
+
+
+def test_support_vectors_of_an_exact_number_of_outliers_are_those_of_the_hull_in_fractions():
+    for seed in range(12):
+        X = _lattice(seed)[0]
+        solution = cn.exact_outliers(cn.LinearFeatures(X.astype(float)), 1).solve()
+        kept = np.delete(X, np.argmax(solution.values["z"]), axis=0)
+        scores = _optimum(_products(kept), [Fraction(0)] * 5, Fraction(2))
+        squared = min(scores)  # of the nearest point, whose product with the points that support it that is
+        assert solution.region.decision_values(kept) + 1 == pytest.approx(
+            [float(s / squared) for s in scores], rel=1e-13
+        )
+        assert solution.region.contains(kept).all()
+        assert solution.objective == pytest.approx(float(1 / (2 * squared)), rel=1e-13)
