@@ -7,7 +7,7 @@ directions without variance are left out, or refused where the sample's mean sti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -116,6 +116,12 @@ class Posed:
     seen: Any
     unit: float
     inverse: Array
+
+    def in_unit(self, unit: float) -> Posed:
+        """The same program over the same variable in another unit of lengths."""
+        share, w = unit / self.unit, self.w
+        moved = Quantity(w.variable, axes=share * w.axes, inverse=w.inverse / share)
+        return replace(self, w=moved, rows=self.rows / share, unit=unit)
 
     def covariance(self, S: Any) -> Any:
         """The covariance in the user's axes and units, from one of the order of the identity."""

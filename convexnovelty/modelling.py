@@ -41,6 +41,7 @@ __all__ = [
     "not_hard",
     "nothing_separated",
     "outlier_share",
+    "plane_doubts",
     "point_reading",
     "printed_bound",
     "product_doubt",
@@ -284,6 +285,15 @@ def score_doubts(features: FeatureMap, unit: float) -> Array:
     """
     left_out = hidden_lengths(features)
     return np.asarray(ROUNDING * unit * np.sqrt(features.squared_norms()) + left_out * left_out.max())
+
+
+def plane_doubts(features: FeatureMap, normal: Array) -> Array:
+    """What the score w'x of each point is not known to, of shape (n,), for a w that is taken as it is.
+
+    That is rounding of the sum, and of coordinates from a factorisation.
+    """
+    rounding = ROUNDING * (np.abs(np.asarray(features.training)) @ np.abs(normal))
+    return np.asarray(rounding + hidden_lengths(features) * float(np.linalg.norm(normal)))
 
 
 def hidden_lengths(features: FeatureMap) -> Array:

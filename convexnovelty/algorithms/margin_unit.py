@@ -7,6 +7,7 @@ is about, and beside the points' own length its square is below every tolerance.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from convexnovelty.kernels import Linear
 from convexnovelty.modelling import mean_of_lowest, proves_separation
 from convexnovelty.validation import Array
 
-__all__ = ["margin_unit", "nearest"]
+__all__ = ["NEAR", "margin_unit", "nearest"]
 
 # Of the points' length, the distance from the origin down to which half its square leaves a solver all digits that are asked for.
 NEAR = 1 / 30
@@ -32,14 +33,16 @@ GRAM_LIMIT = 2000
 OF_LONGEST, OF_SCORES = 1e-6, 1e-6
 
 
-def margin_unit(points: Array, unit: float, doubts: Array, nu: float, shares: Array) -> float:
+def margin_unit(
+    points: Array, unit: float, doubts: Array | Callable[[Array], Array], nu: float, shares: Array
+) -> float:
     r"""The length of the points, or the distance of their reduced hull from the origin where it is far smaller and proved not to be zero.
 
     Parameters
     ----------
     points : (n, r) what the normal is a combination of, reflected and moved as the program has them.
     unit : their length.
-    doubts : (n,) what the score of each is not known to.
+    doubts : (n,) what the score of each is not known to, or a function of the normal to it.
     nu, shares : the outlier fraction and the points' shares of the sample.
     """
     rows, parts = np.asarray(points)[shares > 0], shares[shares > 0]
@@ -53,7 +56,8 @@ def margin_unit(points: Array, unit: float, doubts: Array, nu: float, shares: Ar
     except (IndefiniteError, SolverError):  # of rounding: the length of the points is as good as any other
         return unit
     distance = float(np.linalg.norm(normal))
-    proved = proves_separation(rows @ normal, doubts[shares > 0], nu, parts)
+    unknown = doubts(normal) if callable(doubts) else doubts
+    proved = proves_separation(rows @ normal, unknown[shares > 0], nu, parts)
     return distance if proved and distance < NEAR * unit else unit
 
 

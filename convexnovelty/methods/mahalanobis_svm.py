@@ -22,6 +22,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms import woodbury
 from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
+from convexnovelty.algorithms.margin_unit import NEAR, margin_unit
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.cones import svec_map
 from convexnovelty.covariances import own_root
@@ -30,22 +31,26 @@ from convexnovelty.errors import ConvexNoveltyError, InputError, SolverError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.methods import one_class_svm
-from convexnovelty.metrics import Sample, Whitened, whitened
+from convexnovelty.metrics import Posed, Sample, Whitened, whitened
 from convexnovelty.modelling import (
     NO_DIRECTION,
     gram_form,
     libsvm_share,
+    mean_of_lowest,
     multipliers,
     nothing_separated,
+    plane_doubts,
     point_reading,
     printed_bound,
+    proves_separation,
     quantile_interval,
     sample_shares,
+    score_doubts,
     slack_bound,
     span_gram,
 )
 from convexnovelty.moments import Moments
-from convexnovelty.regions import Guarantee, HalfSpace, below_level, spread
+from convexnovelty.regions import ROUNDING, Guarantee, HalfSpace, below_level, spread
 from convexnovelty.uncertainty import Adversary, CovarianceSet, attainment, membership_of, worst_deviation
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
@@ -92,7 +97,7 @@ def _reading(sample: Sample, normal: Array, nu: float, deviation: float, unit: f
     # At an optimum the offset is the squared deviation and what slacks cost.
     if nothing is None and offset.used <= deviation**2 / 2:
         nothing = nothing_separated(0.0, length, nu)
-    if nothing is not None:
+    if nothing is not None and not (deviation > 0 and _proved(sample.features, normal, nu)):
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, offset, {"deviation": deviation, **letters})
     scale = spread(scores, level=offset.used)
     outside = int(below_level(scores, offset.used, scale).sum())
@@ -106,7 +111,33 @@ def _reading(sample: Sample, normal: Array, nu: float, deviation: float, unit: f
         ),
         offset,
         {"deviation": deviation, "distance": distance, **letters},
+        separates=True,
     )
+
+
+def _proved(features: FeatureMap, normal: Array, nu: float) -> bool:
+    """Whether the plane's own scores show that the reduced hull does not hold the origin, however short the normal is."""
+    scores = np.asarray(features.training) @ normal
+    return proves_separation(scores, plane_doubts(features, normal), nu)
+
+
+def _posed(sample: Sample, nu: float) -> Posed:
+    """The program over w in the distance of the reduced hull from the origin, where that is small beside the points."""
+    posed = sample.posed()
+    unit = _distance(sample, posed.rows * posed.unit, posed.unit, np.asarray(posed.w.axes) / posed.unit, nu)
+    return posed if unit == posed.unit else posed.in_unit(unit)
+
+
+def _unit(sample: Sample, metric: Whitened, nu: float) -> float:
+    """The unit of a program in one metric: the same distance."""
+    return _distance(sample, np.asarray(metric.features.training), metric.features.middle, metric.root, nu)
+
+
+def _distance(sample: Sample, rows: Array, unit: float, axes: Array, nu: float) -> float:
+    """The :func:`margin_unit` of rows of size ``unit``, the points in coordinates whose normals ``axes`` take back."""
+    rounding = ROUNDING * unit * np.linalg.norm(rows, axis=1)
+    shares = sample_shares(None, sample.features.n)
+    return margin_unit(rows, unit, lambda normal: rounding + plane_doubts(sample.features, axes @ normal), nu, shares)
 
 
 def _middle(gram: Array) -> float:
@@ -258,6 +289,30 @@ def _badly_conditioned(sample: Sample) -> str | None:
     return "the inverse of the covariance is written out here, which takes one that is well conditioned"
 
 
+def _in_gram(*refusals: Refusal) -> Callable[..., str | None]:
+    """The condition of a node that knows the points through a Gram matrix in their metric alone."""
+    admitted = _unless(*refusals)
+
+    def condition(
+        features: FeatureMap,
+        outlier_fraction: float,
+        uncertainty: Set = None,
+        covariance_weight: Weight = None,
+        ddof: int = 0,
+    ) -> str | None:
+        given = uncertainty, covariance_weight, ddof
+        if (reason := admitted(features, *given)) is not None:
+            return reason
+        sample = Sample.of(features, *given)
+        metric = sample.metric()
+        share = _unit(sample, metric, outlier_fraction) / metric.features.middle
+        if share == 1:
+            return None
+        return f"the reduced hull comes within {share:.0e} of the size of its points to the origin, beside which their Gram matrix has too few digits"
+
+    return condition
+
+
 # -- the program -------------------------------------------------------------------------------------------------------
 
 
@@ -347,7 +402,7 @@ def derived_counterpart(
     """
     nu = Tunable("outlier_fraction", outlier_fraction, _share)
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
-    posed, n = sample.posed(), features.n
+    posed, n = _posed(sample, nu.value), features.n
     xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
     price = nu.parameter(lambda value: slack_bound(value, n), printed_bound(n), nonneg=True)
     deviation = worst_deviation(sample.recipe.centred(posed.moments), posed.seen, route="derived")
@@ -386,7 +441,7 @@ def _refuse_unbounded(sample: Sample) -> None:
 
 def _program(sample: Sample, outlier_fraction: float) -> Formulation:
     nu = Tunable("outlier_fraction", outlier_fraction, _share)
-    posed, n = sample.posed(), sample.features.n
+    posed, n = _posed(sample, nu.value), sample.features.n
     centred = sample.recipe.tunable().centred(posed.moments)
     xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
     price = nu.parameter(lambda value: slack_bound(value, n), printed_bound(n), nonneg=True)
@@ -400,7 +455,9 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
         middle = sample.features.middle
         hull = smo(span_gram(sample.features) / middle**2, upper=slack_bound(nu.value, n))
         distance = math.sqrt(2 * max(hull.objective, 0.0))
-        if distance**2 > NO_DIRECTION:
+        scores = span_gram(sample.features) @ hull.multipliers
+        proved = proves_separation(scores, score_doubts(sample.features, middle), nu.value)
+        if distance**2 > NO_DIRECTION or proved:
             return None
         return SolverError(
             f"features: the reduced hull of the sample at the outlier_fraction {nu.value:.6g} comes within {distance:.1e} of the "
@@ -452,7 +509,7 @@ def robust_dual(
     """One convex program in the multipliers and the covariance, which the set enters by its membership."""
     nu = Tunable("outlier_fraction", outlier_fraction, _share)
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
-    posed, n, p = sample.posed(), features.n, features.dimension
+    posed, n, p = _posed(sample, nu.value), features.n, features.dimension
     alpha = cp.Variable(n, nonneg=True, name="alpha")
     z = cp.Variable(p, name="z")
     upper = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
@@ -505,7 +562,7 @@ def semi_infinite(
     """Adversarial cutting planes on the direction of w: the set is met only through its membership."""
     nu = _share(outlier_fraction, "outlier_fraction")
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
-    posed, adversary = sample.posed(), Adversary(sample.centred)
+    posed, adversary = _posed(sample, nu), Adversary(sample.centred)
     xi, rho, u = cp.Variable(features.n, nonneg=True), cp.Variable(), cp.Variable()
     w, unit = posed.w, posed.unit
     cuts: list[tuple[Array, Any]] = []
@@ -632,7 +689,7 @@ def primal(
     nu = Tunable("outlier_fraction", outlier_fraction, _share)
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     metric = sample.metric()
-    unit, n = metric.features.middle, features.n
+    unit, n = _unit(sample, metric, nu.value), features.n
     y, xi, rho = cp.Variable(metric.features.dimension), cp.Variable(n, nonneg=True), cp.Variable()
     price = nu.parameter(lambda value: slack_bound(value, n), printed_bound(n), nonneg=True)
     rows = np.asarray(metric.features.training) / unit
@@ -677,7 +734,9 @@ def metric_primal(
     inverse = np.linalg.inv(sample.worst / deviations / deviations[:, None])
     inverse = (inverse + inverse.T) / 2
     scaled = sample.points / deviations
-    unit = float(np.sqrt(np.mean(np.einsum("ij,jk,ik->i", scaled, inverse, scaled))))
+    length, metric = float(np.sqrt(np.mean(np.einsum("ij,jk,ik->i", scaled, inverse, scaled)))), sample.metric()
+    near = _unit(sample, metric, nu.value)
+    unit = near if near < metric.features.middle else length
     y, xi, rho = cp.Variable(features.dimension), cp.Variable(features.n, nonneg=True), cp.Variable()
     price = nu.parameter(lambda value: slack_bound(value, features.n), printed_bound(features.n), nonneg=True)
     rows = scaled @ inverse / unit
@@ -726,21 +785,29 @@ def dual(
     ddof: int = 0,
 ) -> Formulation:
     """The point of the reduced convex hull that is nearest to the origin in the worst metric."""
-    nu = Tunable("outlier_fraction", outlier_fraction, _share)
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
+    return _hull_program(sample, outlier_fraction)
+
+
+def _hull_program(sample: Sample, outlier_fraction: float, **letters: Callable[[Array], Array]) -> Formulation:
+    """The dual on whitened points; ``letters`` are read off the multipliers."""
+    nu, n = Tunable("outlier_fraction", outlier_fraction, _share), sample.features.n
     metric = sample.metric()
-    unit = metric.features.middle
-    letter = multipliers(
-        np.asarray(metric.features.training) / unit, nu.value, sample_shares(None, features.n), name="alpha"
-    )
+    unit = _unit(sample, metric, nu.value)
+    rows = np.asarray(metric.features.training) / unit
+    letter = multipliers(rows, nu.value, sample_shares(None, n), name="alpha")
     alpha = letter.expression
-    upper = nu.parameter(lambda value: slack_bound(value, features.n), nonneg=True)
-    objective = gram_form(letter, metric.features, unit) / 2
+    upper = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
+
+    def read(values: Any) -> Reading:
+        found = _in_metric(sample, metric, values["alpha"], nu.value)
+        return replace(found, letters={**found.letters, **{k: made(values["alpha"]) for k, made in letters.items()}})
+
     return Formulation(
-        cp.Problem(cp.Minimize(objective), [alpha <= upper, cp.sum(alpha) == 1]),
+        cp.Problem(cp.Minimize(gram_form(letter, metric.features, unit) / 2), [alpha <= upper, cp.sum(alpha) == 1]),
         {"alpha": letter},
         objective_unit=unit**2,
-        read=lambda values: _in_metric(sample, metric, values["alpha"], nu.value),
+        read=read,
         tunables={"outlier_fraction": nu},
     )
 
@@ -806,16 +873,18 @@ def block_dual(
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     upper = slack_bound(nu, features.n)
     r = sample.radius if isinstance(features, KernelFeatures) else None
-    if r is None or not _seen(sample, r):
-        metric = sample.metric()
-        result = solve_dual(metric.features.training, "linear", upper=upper, tolerance=GAP, of_scores=GAP)
-        reading = _in_metric(sample, metric, result.multipliers, nu)
-    else:
+    if r is not None and _seen(sample, r):
         gram = woodbury.metric_gram(sample.gram, r, sample.weight)
         result = solve_dual(gram, "precomputed", upper=upper, tolerance=GAP, of_scores=GAP)
-        gamma = woodbury.expansion(sample.gram, result.multipliers, r, sample.weight)
-        deviation = float(np.sqrt(max(2 * result.objective, 0.0)))
-        reading = _reading(sample, sample.points.T @ gamma, nu, deviation, _middle(gram), gamma=gamma)
+        # A sum of the identity's matrices knows a hull near the origin to rounding of the longest point.
+        if 2 * result.objective >= (NEAR * _middle(gram)) ** 2:
+            gamma = woodbury.expansion(sample.gram, result.multipliers, r, sample.weight)
+            deviation = float(np.sqrt(2 * result.objective))
+            reading = _reading(sample, sample.points.T @ gamma, nu, deviation, _middle(gram), gamma=gamma)
+            return _solution(reading, result.objective, "block dual", result.rounds, alpha=result.multipliers)
+    metric = sample.metric()
+    result = solve_dual(metric.features.training, "linear", upper=upper, tolerance=GAP, of_scores=GAP)
+    reading = _in_metric(sample, metric, result.multipliers, nu)
     return _solution(reading, result.objective, "block dual", result.rounds, alpha=result.multipliers)
 
 
@@ -900,11 +969,12 @@ def _expansion(sample: Sample, alpha: Array) -> Array:
     return woodbury.expansion(sample.gram / unit**2, alpha, _radius(sample) / unit**2, sample.weight) / unit**2
 
 
-def _kernel_program(
-    sample: Sample, outlier_fraction: float, make: Callable[[Array, float, float], Array]
-) -> Formulation:
+def _kernel_gram(sample: Sample, make: Callable[[Array, float, float], Array]) -> Array:
     unit = sample.features.unit
-    gram = make(sample.gram / unit**2, _radius(sample) / unit**2, sample.weight)
+    return make(sample.gram / unit**2, _radius(sample) / unit**2, sample.weight)
+
+
+def _kernel_program(sample: Sample, outlier_fraction: float, gram: Array) -> Formulation:
     return _gram_program(
         sample,
         outlier_fraction,
@@ -913,6 +983,12 @@ def _kernel_program(
         lambda alpha: sample.points.T @ _expansion(sample, alpha),
         gamma=lambda alpha: _expansion(sample, alpha),
     )
+
+
+def _clear_of_origin(gram: Array, nu: float) -> bool:
+    """Whether the direction of the mean shows that the reduced hull is not near to the origin beside the points."""
+    scores = gram.mean(axis=1)
+    return mean_of_lowest(scores, nu) >= NEAR * _middle(gram) * math.sqrt(max(float(scores.mean()), 0.0)) > 0
 
 
 @METHOD.node(
@@ -932,11 +1008,10 @@ def kernel_dual(
     """The dual in the Gram matrix alone, which may be singular; of whitened points where that has too few digits."""
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
     if _seen(sample, _radius(sample)):
-        return _kernel_program(sample, outlier_fraction, woodbury.metric_gram)
-    metric = sample.metric()
-    rows = metric.features.training
-    gamma = {"gamma": lambda alpha: _expansion(sample, alpha)}
-    return _gram_program(sample, outlier_fraction, rows @ rows.T, 1.0, metric.normal, **gamma)
+        gram = _kernel_gram(sample, woodbury.metric_gram)
+        if _clear_of_origin(gram, _share(outlier_fraction, "outlier_fraction")):
+            return _kernel_program(sample, outlier_fraction, gram)
+    return _hull_program(sample, outlier_fraction, gamma=lambda alpha: _expansion(sample, alpha))
 
 
 @METHOD.node(
@@ -944,7 +1019,7 @@ def kernel_dual(
     source="equation 8",
     latex=r"\min_\alpha\ \tfrac12\alpha'(rK^{-1}+cH)^{-1}\alpha"
     r"\quad\text{s.t.}\quad0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1",
-    condition=_unless(_no_radius, _singular_gram),
+    condition=_in_gram(_no_radius, _singular_gram),
 )
 def kernel_dual_inverse(
     features: FeatureMap,
@@ -955,7 +1030,7 @@ def kernel_dual_inverse(
 ) -> Formulation:
     """The same dual where the Gram matrix can be inverted."""
     sample = Sample.of(features, uncertainty, covariance_weight, ddof)
-    return _kernel_program(sample, outlier_fraction, woodbury.metric_gram_by_inverse)
+    return _kernel_program(sample, outlier_fraction, _kernel_gram(sample, woodbury.metric_gram_by_inverse))
 
 
 def _shaped_program(sample: Sample, outlier_fraction: float, make: Callable[[Array, float], Array]) -> Formulation:
@@ -979,7 +1054,7 @@ def _shaped_program(sample: Sample, outlier_fraction: float, make: Callable[[Arr
     source="section II-B, before equation 9",
     latex=r"\min_\alpha\ \tfrac12\alpha'\bigl(\tilde K-\tilde KH(\tfrac1cI+H\tilde KH)^{-1}H\tilde K\bigr)\alpha,"
     r"\quad\tilde K=X'\Delta^{-1}X",
-    condition=_unless(_no_shape),
+    condition=_in_gram(_no_shape),
 )
 def shaped_dual(
     features: FeatureMap,
@@ -998,7 +1073,7 @@ def shaped_dual(
     source="equation 9",
     latex=r"\min_\alpha\ \tfrac12\alpha'(\tilde K^{-1}+cH)^{-1}\alpha"
     r"\quad\text{s.t.}\quad0\le\alpha_i\le\tfrac1{\nu n},\ \sum_i\alpha_i=1",
-    condition=_unless(_singular_shape),
+    condition=_in_gram(_singular_shape),
 )
 def shaped_dual_inverse(
     features: FeatureMap,

@@ -542,3 +542,55 @@ def test_rounding_of_the_farthest_point_says_nothing_of_the_others():
     x = two_groups(1e8)
     doubts = score_doubts(cn.KernelFeatures(x[:, None]), 1.0)
     assert (doubts <= 1e-14 * x * x.max()).all()
+
+
+BALLS = {
+    "Frobenius": (lambda x: sets.FrobeniusBall(0.1 * np.mean(x**2)), lambda x: np.var(x) + 0.1 * np.mean(x**2)),
+    "spectral": (lambda x: sets.SpectralBall(0.1 * np.mean(x**2)), lambda x: np.var(x) + 0.1 * np.mean(x**2)),
+    "Bures": (lambda x: sets.BuresBall(0.3 * np.std(x)), lambda x: 1.69 * np.var(x)),
+}
+
+
+@pytest.mark.parametrize("far", [1e3, 1e5, 1e6, 1e8])
+@pytest.mark.parametrize("kind", ["points", "kernel"])
+@pytest.mark.parametrize("ball", BALLS)
+def test_a_group_near_the_origin_keeps_its_plane_in_a_metric(ball, kind, far):
+    """On a line the metric is a unit of length: the value is that of the machine over the worst variance."""
+    x = two_groups(far)
+    made, worst = BALLS[ball]
+    features, value = FEATURES[kind](x[:, None]), MEAN**2 / 2 / worst(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = [cn.mahalanobis_svm(features, SHARE, made(x)).solve()]
+        if ball != "Bures":
+            found.append(cn.mahalanobis_svm(features, SHARE, made(x), form="dual").solve())
+            assert features.cross_gram([[3.0]]) @ found[1].values["gamma"] == pytest.approx(6 / MEAN * value, rel=1e-5)
+    for solution in found:
+        assert abs(solution.objective) == pytest.approx(value, rel=2e-6)
+        assert "w = 0" not in solution.guarantee
+        # rho is five times the slope of w, and |w| in the metric the root of twice the value.
+        assert solution.values["distance"] == pytest.approx(math.sqrt(2 * value) * 5 / MEAN, rel=1e-5)
+
+
+@pytest.mark.parametrize("far", [1e4, 1e5, 1e6, 1e8])
+@pytest.mark.parametrize("kernel", ["linear", cn.kernels.as_kernel(lambda left, right: left @ right.T)])
+def test_the_estimator_in_a_metric_says_nothing_of_the_origin(kernel, far):
+    x = two_groups(far)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine = estimators.MahalanobisSVM(SHARE, kernel=kernel).fit(x[:, None])
+    assert machine.objective_ == pytest.approx(-(MEAN**2) / 2 / (np.var(x) + 0.1 * np.mean(x**2)), rel=1e-9)
+    assert "w = 0" not in machine.guarantee_
+    assert machine.decision_function([[4.0], [6.0]]) * machine.offset_ == pytest.approx(
+        np.array([-0.2, 0.2]) * machine.offset_**2, rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("far", [1e4, 1e6])
+def test_the_checker_is_green_on_two_groups(far):
+    x = two_groups(far)
+    problem = cn.mahalanobis_svm(cn.LinearFeatures(x[:, None]), SHARE, sets.FrobeniusBall(0.1 * np.mean(x**2)))
+    report = cn.check(problem)
+    assert report.passed, report.table()
+    (row,) = [row for row in report.rows if row.source == "shaped_dual" and "beside which" in row.reason][:1]
+    assert "of the size of its points to the origin, beside which their Gram matrix has too few digits" in row.reason
