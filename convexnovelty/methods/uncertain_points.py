@@ -15,7 +15,7 @@ import numpy as np
 from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
-from convexnovelty.algorithms.smo import smo
+from convexnovelty.algorithms.margin_unit import margin_unit, nearest
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
@@ -24,20 +24,24 @@ from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     check_features,
     margin_reading,
+    multipliers,
+    nothing_separated,
     outlier_share,
     point_reading,
     quantile_interval,
     sample_shares,
+    score_doubts,
     slack_price,
     span_gram,
 )
-from convexnovelty.regions import HalfSpace
+from convexnovelty.regions import ROUNDING, HalfSpace
 from convexnovelty.solution import Values
 from convexnovelty.uncertainty import (
     Adversary,
     NormBall,
     PointSet,
     derived_twice,
+    evaluate_support,
     membership_of,
     scaled,
     support,
@@ -129,30 +133,56 @@ def _scales(scales: Any, n: int) -> Array:
     return given
 
 
-def _reading(features: FeatureMap, normal: Array, spread: float, nu: float, sizes: Array) -> Reading:
+def _unit(features: FeatureMap, around: PointSet, nu: float, sizes: Array) -> float:
+    """The unit in which the programs are posed: with the set added to it a hull is no farther from the origin than with a member."""
+    points, shares = np.asarray(features.training), sample_shares(None, features.n)
+    doubts = score_doubts(features, features.middle)
+    unit = margin_unit(points, features.middle, doubts, nu, shares)
+    if unit == features.middle:
+        return unit
+    mean = points.mean(axis=0)
+    member = (np.asarray(worst_member(around, mean)) + np.asarray(worst_member(around, -mean))) / 2
+    return margin_unit(points + sizes[:, None] * member, features.middle, doubts, nu, shares)
+
+
+def _reading(
+    features: FeatureMap, around: PointSet, normal: Array, spread: float, nu: float, sizes: Array, unit: float
+) -> Reading:
+    """What holds at an optimum of a program in a unit, in which what the set takes from the scores is ``spread``."""
+    if nothing_separated(float(normal @ normal), unit, nu) is not None and normal.any():
+        # What a solver takes for the spread of so short a normal is known to its tolerance, which proves nothing.
+        spread = max(spread, evaluate_support(around, -normal))
     return margin_reading(
         np.asarray(features.training) @ normal - sizes * spread,
         normal,
         nu,
         np.full(features.n, 1 / features.n),
-        unit=features.middle,
+        unit=unit,
         outside=MOVABLE,
         origin="the origin once the set is added to it",
         theorem="proposition 8.3 for the worst positions",
+        doubts=score_doubts(features, features.middle) + ROUNDING * sizes * abs(spread),
     )
 
 
-def _at_point(features: FeatureMap, values: Values, sizes: Array) -> Reading:
+def _at_point(features: FeatureMap, values: Values, sizes: Array, unit: float) -> Reading:
     """What holds of any w, rho and t: the program keeps t above the support, but only an optimum brings it down to it."""
     w, shares = values["w"], sample_shares(None, features.n)
     scores = np.asarray(features.training) @ w - sizes * values["t"]
-    return point_reading(scores, w, values["rho"], shares, unit=features.middle, outside=MOVABLE, most=True)
+    return point_reading(scores, w, values["rho"], shares, unit=unit, outside=MOVABLE, most=True)
 
 
 def _solution(
-    features: FeatureMap, normal: Array, spread: float, nu: float, sizes: Array, how: str, iterations: int = 0
+    features: FeatureMap,
+    around: PointSet,
+    normal: Array,
+    spread: float,
+    nu: float,
+    sizes: Array,
+    how: str,
+    iterations: int = 0,
 ) -> Solution:
-    reading = _reading(features, normal, spread, nu, sizes)
+    reading = _reading(features, around, normal, spread, nu, sizes, features.middle)
     scores = np.asarray(features.training) @ normal - sizes * spread
     rho = float(reading.offset.used) if reading.offset is not None else 0.0
     xi = np.maximum(rho - scores, 0.0)
@@ -177,7 +207,8 @@ def _program(
     around = _centred(features, uncertainty)
     if route == "best":
         around = around.tunable()
-    phi, unit = np.asarray(features.training) / features.middle, features.middle
+    unit = _unit(features, around, nu.value, sizes)
+    phi = np.asarray(features.training) / unit
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
     t = cp.Variable()
     price = slack_price(nu, equal := sample_shares(None, features.n))
@@ -192,8 +223,8 @@ def _program(
             "t": Quantity(t, unit**2),
         },
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], values["t"], nu.value, sizes),
-        composed=lambda values: _at_point(features, values, sizes),
+        read=lambda values: _reading(features, around, values["w"], values["t"], nu.value, sizes, unit),
+        composed=lambda values: _at_point(features, values, sizes, unit),
         tunables={"outlier_fraction": nu, **around.tunables()},
     )
 
@@ -241,8 +272,10 @@ def semi_infinite(
 ) -> Solution:
     """The semi-infinite program: positions are added one by one, the worst first; only the membership is used."""
     nu, sizes = outlier_share(outlier_fraction, "outlier_fraction"), _scales(scales, features.n)
-    adversary = Adversary(_centred(features, uncertainty))
-    phi, unit = np.asarray(features.training) / features.middle, features.middle
+    around = _centred(features, uncertainty)
+    unit = _unit(features, around, nu, sizes)
+    adversary = Adversary(around)
+    phi = np.asarray(features.training) / unit
     w, xi, rho, t = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable(), cp.Variable()
     price = min(1 / (nu * features.n), 2.0)  # a larger one changes nothing, see slack_price
 
@@ -268,7 +301,7 @@ def semi_infinite(
         tolerance=1e-10,
     )
     normal = unit * found.values["w"]
-    return _solution(features, normal, adversary(-normal).value, nu, sizes, "cutting planes", found.rounds)
+    return _solution(features, around, normal, adversary(-normal).value, nu, sizes, "cutting planes", found.rounds)
 
 
 def _one_size(features: FeatureMap, scales: Any = None) -> str | None:
@@ -290,9 +323,12 @@ def nearest_sum(
     """Reduced hull plus set: the point of their sum that is nearest to the origin, by the membership alone."""
     nu, sizes = Tunable("outlier_fraction", outlier_fraction, outlier_share), _scales(scales, features.n)
     around = _centred(features, uncertainty)
-    phi, unit = np.asarray(features.training) / features.middle, features.middle
-    alpha, u, w = cp.Variable(features.n, nonneg=True), cp.Variable(features.dimension), cp.Variable(phi.shape[1])
+    unit = _unit(features, around, nu.value, sizes)
+    phi = np.asarray(features.training) / unit
+    u, w = cp.Variable(features.dimension), cp.Variable(phi.shape[1])
     price = slack_price(nu, equal := sample_shares(None, features.n))
+    letter = multipliers(phi, nu.value, equal)
+    alpha = letter.expression
     # The membership as arrays in a scale of its own: in the units of the data a radius of 1e-8 is near a solver's tolerance.
     member, held = membership_of(around).multiple(1.0)
     constraints = [
@@ -304,9 +340,11 @@ def nearest_sum(
     ]
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2), constraints),
-        {"alpha": Quantity(alpha), "u": Quantity(u, unit), "w": Quantity(w, unit)},
+        {"alpha": letter, "u": Quantity(u, unit), "w": Quantity(w, unit)},
         objective_unit=unit**2,
-        read=lambda values: _reading(features, values["w"], -float(values["w"] @ values["u"]), nu.value, sizes),
+        read=lambda values: _reading(
+            features, around, values["w"], -float(values["w"] @ values["u"]), nu.value, sizes, unit
+        ),
         tunables={"outlier_fraction": nu},
     )
 
@@ -329,12 +367,14 @@ def shrunk(features: FeatureMap, outlier_fraction: float, uncertainty: PointSet 
     """A Euclidean ball of radius r turns nothing: the machine's own w_0, shorter by r."""
     nu, sizes = outlier_share(outlier_fraction, "outlier_fraction"), _scales(scales, features.n)
     around = _centred(features, uncertainty)
-    found = smo(span_gram(features), upper=1 / (nu * features.n))
+    found = nearest(span_gram(features), 1 / (nu * features.n))
     normal = np.asarray(features.training).T @ found.multipliers
     length = float(np.linalg.norm(normal))
     left = max(length - float(sizes[0]) * around.radius, 0.0)
     normal = normal * (left / length if length > 0 else 0.0)
-    return _solution(features, normal, around.radius * left, nu, sizes, "closed form, from SMO", found.iterations)
+    return _solution(
+        features, around, normal, around.radius * left, nu, sizes, "closed form, from SMO", found.iterations
+    )
 
 
 # -- the arrows --------------------------------------------------------------------------------------------------------

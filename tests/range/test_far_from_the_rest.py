@@ -544,6 +544,26 @@ def test_rounding_of_the_farthest_point_says_nothing_of_the_others():
     assert (doubts <= 1e-14 * x * x.max()).all()
 
 
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize("kind", FEATURES)
+@pytest.mark.parametrize("radius", [0.0, 0.1, 2.7, 3.0])
+def test_a_group_near_the_origin_may_be_uncertain(radius, kind, far):
+    """A ball shortens the plane's distance by its radius, and nothing is left of it from there on."""
+    features, left = FEATURES[kind](two_groups(far)[:, None]), max(MEAN - radius, 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = cn.uncertain_points(features, SHARE, sets.NormBall(2, radius)).solve()
+    assert abs(solution.objective) == pytest.approx(left**2 / 2, rel=1e-6, abs=1e-8)
+    assert ("w = 0" in solution.guarantee) is (left == 0)
+
+
+def test_a_set_that_moves_points_away_from_the_origin_has_no_small_unit():
+    x = two_groups(1e4)
+    moved = sets.Box([0.1]) + np.array([1e4])
+    solution = cn.uncertain_points(cn.LinearFeatures(x[:, None]), SHARE, moved).solve()
+    assert abs(solution.objective) == pytest.approx((1e4 + MEAN - 0.1) ** 2 / 2, rel=1e-6)
+
+
 BALLS = {
     "Frobenius": (lambda x: sets.FrobeniusBall(0.1 * np.mean(x**2)), lambda x: np.var(x) + 0.1 * np.mean(x**2)),
     "spectral": (lambda x: sets.SpectralBall(0.1 * np.mean(x**2)), lambda x: np.var(x) + 0.1 * np.mean(x**2)),
