@@ -29,7 +29,7 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from convexnovelty._lazy import cp
-from convexnovelty.cones import Cones
+from convexnovelty.cones import Cones, triangle
 from convexnovelty.conic import Boost, ConicProgram, interior_scales
 from convexnovelty.direct import attempts, by_splitting, is_large, splits
 from convexnovelty.errors import EmptySetError, RecompilationError, SolverError, UnboundedSetError
@@ -71,6 +71,7 @@ from convexnovelty.round_position import (
     thinnest_slack,
 )
 from convexnovelty.set_arrays import SHARED, Arrays, implied
+from convexnovelty.stated_null import StatedNull
 from convexnovelty.units import evened, squares, with_even_rows
 from convexnovelty.validation import Array
 
@@ -134,6 +135,7 @@ class Membership:
     thinnest : the least eigenvalue of that centre's correlations, zero where they are singular: what is next to singular round
         another one is thin, and not flat.
     inward : directions from a centre into the cone of covariances.
+    order : the order of the covariances whose triangle is the last part of each vector, zero where there are none.
     others : the set at other values of its numbers, by arrays that differ in their right-hand sides alone. What
         differs becomes a CVXPY parameter, which :meth:`move` sets.
 
@@ -151,19 +153,23 @@ class Membership:
         known: Array | None = None,
         thinnest: float = 0.0,
         inward: Sequence[Array] = (),
+        order: int = 0,
     ) -> None:
         self.size = arrays.columns.size
         self.name = name
         self._known = known
         #: Whether semidefinite slacks are thin along directions that are no coordinates.
-        self.thin, self._hidden, self._thinnest = False, False, thinnest
-        self._arrays, self._raw, self.columns = arrays, arrays.program, arrays.columns
-        raws = [self._raw, *(other.program for other in others)]
+        self.thin, self._hidden, self._thinnest, self._order = False, False, thinnest, order
+        self._arrays, self.columns = arrays, arrays.columns
+        given = [arrays.program, *(other.program for other in others)]
+        self._stated = StatedNull.of(given, arrays.columns[self.size - order * (order + 1) // 2 :], order)
+        raws = [self._without_null(program) for program in given]
+        self._raw = raws[0]
         flat = slice(self._raw.cones.zero)
         self._moving = any(not np.array_equal(raw.b[flat], self._raw.b[flat]) for raw in raws)
         self._asked = [k for k in range(len(self._raw.blocks)) if k not in implied(arrays)]
-        self._inward = [direction / arrays.units for direction in inward]
-        member = None if known is None else (known - arrays.at) / arrays.units
+        self._inward = [self._turned_in(direction / arrays.units) for direction in inward]
+        member = None if known is None else self._turned_in((known - arrays.at) / arrays.units)
         scaled, frame, inside = self._looked_at(raws, member)
         unseen = self.tilted or thinnest_slack(scaled.b - scaled.A @ inside, scaled.cones) < BLURRED
         if unseen and member is not None and (middle := self._beside(member)) is not None:
@@ -180,9 +186,10 @@ class Membership:
         self._shift = rows * (right - slack)
         units = np.ones(frame.shape[0])
         units[arrays.columns] = arrays.units
-        self._origin = units * (self._start + frame @ inside)
+        outward = self._outward(units.size)
+        self._origin = units * (outward @ (self._start + frame @ inside))
         self._origin[arrays.columns] += arrays.at
-        whole = sp.csr_array(sp.diags_array(units) @ frame @ sp.diags_array(columns))
+        whole = sp.csr_array(sp.diags_array(units) @ outward @ frame @ sp.diags_array(columns))
         self._frame = sp.csr_array(whole[arrays.columns][:, self.columns])
         A = sp.csr_array(sp.diags_array(rows) @ A @ sp.diags_array(columns))
         there = rows * slack
@@ -194,6 +201,38 @@ class Membership:
         right = [self._right(raw) for raw in raws]
         self._varying = np.flatnonzero(np.any([self._differ(b, right[0]) for b in right], axis=0))
         self.parameter = cp.Parameter(self._varying.size, value=right[0][self._varying]) if self._varying.size else None
+
+    def _without_null(self, program: ConicProgram) -> ConicProgram:
+        """The program in which covariances have no null directions that equations tell, of which no solver shows all digits."""
+        return program if self._stated is None else self._stated.reduced(program)
+
+    def _outward(self, size: int) -> sp.csr_array:
+        """The map from the variables of the program as posed to those that were compiled."""
+        return sp.csr_array(sp.eye_array(size)) if self._stated is None else self._stated.outward(size)
+
+    def _turned_in(self, own: Array) -> Array:
+        """A vector of the set's own variables as compiled in those of the program as posed."""
+        if self._stated is None:
+            return own
+        x = np.zeros(self._arrays.program.c.size)
+        x[self._arrays.columns] = own
+        return np.asarray((self._stated.inward(x.size) @ x)[self._arrays.columns], dtype=float)
+
+    @property
+    def null(self) -> Array | None:
+        """Directions, as columns, that every covariance of the set takes to zero, by equations; None where none are known."""
+        return None if self._stated is None else self._stated.null / self._lengths[:, None]
+
+    def annihilates(self, null: Array) -> bool:
+        """Whether equations say that every covariance of the set takes some directions to zero."""
+        return self._stated is not None and self._stated.annihilates(null * self._lengths[:, None])
+
+    @property
+    def _lengths(self) -> Array:
+        """The units of the columns of covariances."""
+        first, second = triangle(self._order)
+        units = self._arrays.units[self.size - first.size :]
+        return np.asarray(np.sqrt(units[first == second]))
 
     def _require_seen(self) -> None:
         """Raise SolverError where members vary along a direction by less than can be told, which counts in a worst case."""
@@ -480,7 +519,11 @@ class Membership:
         Raises RecompilationError where the compiled program cannot follow, because its matrix or the cones in use differ, and
         EmptySetError where nothing is a member any more: every bound would hold for nothing.
         """
-        raw = arrays.program
+        if self._stated is not None and not self._stated.holds(arrays.program):
+            raise RecompilationError(
+                f"{self.name}: at these numbers the covariances have other null directions; make the problem anew"
+            )
+        raw = self._without_null(arrays.program)
         right = self._right(raw) if self._arrays.moves_to(arrays) else None
         if right is None or np.any(np.delete(self._differ(right, self._right(self._raw)), self._varying)):
             raise RecompilationError(f"{self.name}: this change needs the problem to be made anew")
@@ -514,8 +557,8 @@ class Membership:
             return np.asarray(self._origin[columns])
         flat, units, only = self._raw.cones.zero, self._arrays.units, self._origin[columns]
         if self._is_stated:
-            only = np.linalg.lstsq(self._raw.A[:flat].toarray(), self._raw.b[:flat])[0][columns] * units
-            only = only + self._arrays.at
+            only = np.linalg.lstsq(self._raw.A[:flat].toarray(), self._raw.b[:flat])[0]
+            only = (self._outward(only.size) @ only)[columns] * units + self._arrays.at
         # A variance below zero by rounding would have a lift without a minimum: the centre itself has none.
         return np.asarray(self._known if self._near_known(only).all() else only)
 

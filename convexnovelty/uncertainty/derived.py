@@ -46,6 +46,7 @@ BROKEN = 1e-7  # share of what a constraint is broken by a little way off the ce
 POINT = 1e-3  # size, as a share of the centre's, that a solver may leave of a set that is a point
 NEAR = 0.5  # distance, beside the set's size, up to which a centre may be a member: rounding moves a thin one by much
 TINY = 1e-2  # share of its unit below which what a joint set adds to its centre is measured in a unit of its own
+SHOWN = 1e-6  # share of a variance that no solver takes for none
 NO_SIZE = 1e-7  # size up to which nothing is left that a worst case would show
 
 
@@ -90,6 +91,7 @@ def membership_of(uncertainty: UncertaintySet) -> Membership:
 
 def _made(uncertainty: UncertaintySet) -> Membership:
     arrays = _arrays(uncertainty)
+    order = uncertainty.dimension if isinstance(uncertainty, (CovarianceSet, MomentSet)) else 0
     if _is_centre(uncertainty, arrays):
         for name in uncertainty.numbers():
             uncertainty.fix(name)
@@ -97,10 +99,10 @@ def _made(uncertainty: UncertaintySet) -> Membership:
         arrays = Arrays.compiled(
             lambda v: [v == center], arrays.columns.size, repr(uncertainty), arrays.units, arrays.at
         )
-        return Membership(arrays, repr(uncertainty))
+        return Membership(arrays, repr(uncertainty), order=order)
     center, thinnest, inward = _flat_center(uncertainty), _thinnest(uncertainty), _inward(uncertainty)
     if uncertainty._tuner is None:
-        return Membership(arrays, repr(uncertainty), known=center, thinnest=thinnest, inward=inward)
+        return Membership(arrays, repr(uncertainty), (), center, thinnest, inward, order)
     names: list[str] = []
     others: list[Arrays] = []
     for name in uncertainty.numbers():
@@ -113,7 +115,7 @@ def _made(uncertainty: UncertaintySet) -> Membership:
             others += elsewhere
         else:
             uncertainty.fix(name)
-    made = Membership(arrays, repr(uncertainty), others, center, thinnest, inward)
+    made = Membership(arrays, repr(uncertainty), others, center, thinnest, inward, order)
     for name in names:
         uncertainty.watch(name, lambda changed: _follow(made, changed))
     return made
@@ -337,15 +339,15 @@ class _Lift:
         self.weights = sp.csr_array(svec_map(a.size).T @ sp.kron(up, up))
         self.entries = cp.vec(whole[:order, :order], order="F")
         self.constraints = [whole[:order, order] == face.down @ a]
-        self.unseen = bool(face.rest.size) or np.asarray(uncertainty.factor).shape[0] < a.size
-        self.rest = face.slack * cp.norm(face.rest @ a) if face.rest.size else 0.0
+        self.unseen = bool(face.rest.size or face.beyond.size) or np.asarray(uncertainty.factor).shape[0] < a.size
+        self.rest = face.left_out(a)
 
 
 def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -> Face:
     factor = np.asarray(uncertainty.factor)  # type: ignore[attr-defined]
     face = Face.of([membership], dimension, factor)
     _refuse_thin(uncertainty, membership, face)
-    if face.rest.size and uncertainty._tuner is not None:
+    if (face.rest.size or face.beyond.size) and uncertainty._tuner is not None:
         # At a radius of zero, say, a set has null directions that it has at no other radius.
         elsewhere = [other for name in uncertainty.numbers() for other in _elsewhere(uncertainty, name)]
         face = Face.of([membership, *filter(None, map(_unless_empty, elsewhere))], dimension, factor)
@@ -362,13 +364,14 @@ def _refuse_thin(uncertainty: Any, membership: Membership, face: Face) -> None:
     """
     factor = np.asarray(uncertainty.factor)
     # By count: null directions that were read off a solver's points are tilted by more than a variance shows.
-    if len(face.probe) <= factor.shape[1] - factor.shape[0] or (
+    if len(face.probe) + face.stated.shape[1] <= factor.shape[1] - factor.shape[0] or (
         _thinnest(uncertainty) <= UNSEEN and not membership.thin
     ):
         return
-    if membership.distance(_flat_center(uncertainty)) > NEAR:
+    left = float(np.linalg.norm(factor @ face.probe.T, 2)) ** 2 if face.probe.size else 0.0
+    # A centre that varies there by more is no member: a solver's points show as much.
+    if not 0 < left <= SHOWN or membership.distance(_flat_center(uncertainty)) > NEAR:
         return
-    left = float(np.linalg.norm(factor @ face.probe.T, 2)) ** 2
     raise SolverError(
         f"{uncertainty!r}: along some direction the centre's variance is {left:.0e} of what its columns have, too little for a "
         "set that is met by its membership alone; give points or moments in coordinates in which variances are comparable "

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from convexnovelty._lazy import cp
 from convexnovelty.cones import smat, svec
 from convexnovelty.errors import RecompilationError
 from convexnovelty.membership import Membership
@@ -24,6 +26,9 @@ KNOWN = 4e-12
 # variance in one member, and for less than none in another, where a lift has no minimum.
 TILTED = 1e-7
 SNAPPED = 1e-4  # angle up to which a null direction off a solver's points is taken for one that the centre has
+# Deviation, as a share of what columns have, in directions that equations call null. It is less than rounding of variances, and
+# more than rounding of means, along which a program would run away where nothing is paid for it.
+EXACT = 1e-10
 UNSEEN = 1e-10  # share below which a solver cannot tell a variance from none
 LEVEL = 1e-4  # share of the largest eigenvalue above which no direction is near to a null direction
 WIDE = 24  # dimension from which on a lift should be sparse
@@ -38,13 +43,16 @@ class Face:
     counterpart would attain its minimum only in the limit, and solvers lose half of their digits. The null directions
     are left out of it, and ``slack`` bounds the deviation that the members may still have there (zero where a solver
     cannot tell it from zero): :math:`\sqrt{a'Sa} \le \sqrt{y'S_r y} + \mathrm{slack}\,\|\mathrm{rest}\,a\|` with
-    :math:`S_r = \mathrm{up}'\,S\,\mathrm{up}`.
+    :math:`S_r = \mathrm{up}'\,S\,\mathrm{up}`. Null directions that equations tell, the columns of ``stated``, are no part of
+    that; ``beyond`` tells how much of a direction lies along them.
     """
 
     down: Array
     up: Array
     rest: Array
     probe: Array
+    stated: Array
+    beyond: Array
     slack: float
     unit: float
     null: float
@@ -64,12 +72,15 @@ class Face:
         null = TILTED if tilted else KNOWN if thin else NULL
         spread = np.maximum(np.sqrt(np.maximum(np.diag(member), 0.0)), FLOOR * unit)
         correlation = member / np.outer(spread, spread)
+        stated = _stated(memberships, dimension)
+        apart, within = _split(stated * spread[:, None])
         for _ in range(dimension + 1):
-            values, vectors = np.linalg.eigh(correlation)
+            values, vectors = np.linalg.eigh(within.T @ correlation @ within)
+            vectors = within @ vectors
             seen = values > null * max(float(values[-1]), 1.0)
             own = 0
             if tilted and factor is not None:
-                vectors, own = _snapped(vectors, seen, factor / spread)
+                vectors, own = _snapped(vectors, seen, np.vstack([factor / spread, apart.T]))
             probe = (vectors[:, ~seen] / spread[:, None]).T
             found = [_largest(each, probe) for each in memberships] if probe.size else []
             slack, worst = max(found, key=lambda pair: pair[0]) if found else (0.0, np.zeros(0))
@@ -84,7 +95,7 @@ class Face:
         scale = spread / unit
         # The rotation gives solvers digits along short axes. Its dense matrices cost more than all else in a large
         # lift, which does without where no direction is nearly a null direction.
-        sparse = dimension > WIDE and values[0] > LEVEL * values[-1]
+        sparse = dimension > WIDE and values[0] > LEVEL * values[-1] and not stated.size
         axes = np.eye(dimension) if sparse else vectors[:, seen]
         # Small eigenvalues that a set far from round is known by may be a solver's: their roots would make them large.
         size = np.sqrt(values[seen]) if thin and not sparse else np.ones(axes.shape[1])
@@ -93,19 +104,45 @@ class Face:
             up=axes / scale[:, None] / size,
             rest=(vectors[:, ~seen] * spread[:, None]).T,
             probe=probe,
+            stated=stated,
+            beyond=(apart * spread[:, None]).T,
             slack=float(np.sqrt(max(slack, UNSEEN))) if slack > UNSEEN or guessed else 0.0,
             unit=unit,
             null=null,
         )
 
+    def left_out(self, a: Any) -> Any:
+        """What the directions that are left out may add to the deviation in a direction."""
+        parts = [
+            (share, rows) for share, rows in ((self.slack, self.rest), (EXACT, self.beyond)) if share and rows.size
+        ]
+        # The shares stand before the norms: rows of next to nothing would be scaled to size one, and what solvers leave of them.
+        return sum(share * cp.norm(rows @ a) for share, rows in parts) if parts else 0.0
+
     def require(self, membership: Membership) -> None:
         """Raise RecompilationError when the covariances of a set leave the face: the problem is then to be made anew."""
-        if not self.rest.size:
-            return
-        if _largest(membership, self.probe)[0] > max(self.null, self.slack**2):
+        left = bool(self.stated.size) and not membership.annihilates(self.stated)
+        seen = bool(self.probe.size) and _largest(membership, self.probe)[0] > max(self.null, self.slack**2)
+        if left or seen:
             raise RecompilationError(
                 f"{membership.name}: its covariances have directions that the compiled problem left out; make it anew"
             )
+
+
+def _stated(memberships: Sequence[Membership], dimension: int) -> Array:
+    """The null directions, as columns, that equations give to the covariances of all sets."""
+    found = memberships[0].null
+    if found is None or not all(each.annihilates(found) for each in memberships[1:]):
+        return np.zeros((dimension, 0))
+    return found
+
+
+def _split(directions: Array) -> tuple[Array, Array]:
+    """Orthonormal axes of the span of some columns, and of what is left."""
+    if not directions.size:
+        return directions, np.eye(len(directions))
+    axes = np.linalg.qr(directions / np.linalg.norm(directions, axis=0), mode="complete")[0]
+    return axes[:, : directions.shape[1]], axes[:, directions.shape[1] :]
 
 
 def _snapped(vectors: Array, seen: NDArray[np.bool_], factor: Array) -> tuple[Array, int]:

@@ -1,0 +1,226 @@
+r"""The null directions that the equations of a membership alone give to all of its covariances, without a solver's word.
+
+Members of :math:`\{S : \exists u,\ A_v\,\mathrm{svec}(S) + A_u u = b, \dots\}`, as those of a factor model
+:math:`S = F'XF` or the mixtures of singular scenarios are, lie in the span of a point of these equations and of what they
+leave free. A direction that all matrices of the span take to zero is a null direction of every member. It is known to rounding
+then, where a solver's points show it with half of their digits only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from convexnovelty.cones import Block, smat, triangle
+from convexnovelty.conic import ConicProgram
+from convexnovelty.round_position import congruence
+from convexnovelty.validation import Array
+
+__all__ = ["StatedNull"]
+
+WIDEST = 1000  # unknowns up to which a basis of what equations leave free is formed
+ROUNDS = 4  # times that matrices are looked at, each time in the lengths that they had before
+ROUNDING = 1e-13  # share of its terms up to which something is rounding
+WEAK = 1e-9  # share of the strongest equation below which another one is not relied on
+# Shares of the largest singular value: up to NULL a direction is null, and a matrix of the span none. What lies between that
+# and CLEAR, or SEEN, may be thin, and nothing is said.
+NULL, CLEAR, SEEN = 5e-14, 1e-7, 1e-8
+CANCELLED = 1e-12  # share of the terms of an equation that rounding may leave of one of its entries
+HELD = 1e-11  # what members at other numbers may have along a direction that is null
+
+
+@dataclass(frozen=True)
+class StatedNull:
+    """The common null directions of the covariances that ``columns`` of a program hold, by its equations.
+
+    ``span`` holds matrices side by side in whose span all members are, in ``lengths`` that make them even; ``null`` the null
+    directions as columns, and ``axes`` what is left, along which members are of size one, both in the units of the program.
+    """
+
+    columns: NDArray[np.intp]
+    lengths: Array
+    span: Array
+    null: Array
+    axes: Array
+
+    @classmethod
+    def of(cls, programs: Sequence[ConicProgram], columns: NDArray[np.intp], order: int) -> StatedNull | None:
+        """Those of programs that differ in their right-hand sides alone; None where there are none, or none to be told."""
+        lengths, sizes, first = np.ones(order), np.ones(order), programs[0]
+        if not (order and first.cones.zero) or first.c.size > WIDEST:
+            return None
+        for _ in range(ROUNDS):
+            lengths = lengths * sizes
+            matrices = _span(programs, columns, lengths)
+            if matrices is None or not len(matrices):
+                return None
+            sizes = np.sqrt(np.abs(np.einsum("kii->ki", matrices)).max(axis=0))
+            sizes = np.where(sizes > ROUNDING * sizes.max(), sizes, 1.0)
+            span = _beside(matrices)
+            null, axes = _split(span)
+            if not null.size:
+                return None
+        if not _is_clear(_square(span)):
+            return None
+        return cls(columns, lengths, span, null / lengths[:, None], axes / lengths[:, None])
+
+    def annihilates(self, null: Array, span: Array | None = None) -> bool:
+        """Whether all members take some directions to zero, or the matrices that are given in their place."""
+        span = self.span if span is None else span
+        seen = np.linalg.qr(null * self.lengths[:, None])[0].T @ span
+        return bool(np.linalg.norm(seen, 2) <= HELD * np.linalg.norm(span, 2))
+
+    def holds(self, program: ConicProgram) -> bool:
+        """Whether the null directions are those of members at another right-hand side too."""
+        span = _span([program], self.columns, self.lengths)
+        return span is not None and self.annihilates(self.null, _beside(span))
+
+    @cached_property
+    def whole(self) -> Array:
+        """The axes, and the null directions behind them."""
+        return np.hstack([self.axes, self.null])
+
+    def outward(self, size: int) -> sp.csr_array:
+        """The map from the variables of the reduced program to those of the given one, ``size`` of them."""
+        return self._embedded(congruence(np.asarray(np.linalg.inv(self.whole), dtype=float)), size)
+
+    def inward(self, size: int) -> sp.csr_array:
+        """The map back."""
+        return self._embedded(congruence(self.whole), size)
+
+    def _embedded(self, own: sp.csr_array, size: int) -> sp.csr_array:
+        pick = sp.csr_array(
+            (np.ones(self.columns.size), (np.arange(self.columns.size), self.columns)), (own.shape[0], size)
+        )
+        others = np.ones(size)
+        others[self.columns] = 0.0
+        return sp.csr_array(sp.diags_array(others) + pick.T @ own @ pick)
+
+    def reduced(self, program: ConicProgram) -> ConicProgram:
+        """The same set in entries of covariances along the axes and the null directions, of which the latter are zero by equations
+        that say nothing else, and cones of covariances those of the former, in which they may have an inside.
+
+        Equations that tie the entries as they stand would tell further variables by those that are zero, of which solvers leave
+        something.
+        """
+        identity = sp.eye_array(program.b.size, format="csr")
+        rows, orders = [], []
+        for block in program.blocks:
+            own, order = identity[block.rows], block.parameter
+            if block.kind == "zero":
+                own = self._equations(program) @ own
+            elif (scales := self._scales(program, block)) is not None:
+                own, order = congruence(self.axes / scales[:, None]) @ own, self.axes.shape[1]
+            rows.append(own)
+            if block.kind == "semidefinite":
+                orders.append(order)
+        transform = sp.csr_array(sp.vstack(rows))
+        cones = replace(program.cones, zero=rows[0].shape[0], semidefinite=tuple(orders))
+        outward = self.outward(program.c.size)
+        A, right = sp.coo_array(transform @ program.A @ outward), transform @ program.b
+        terms = sp.csr_array(abs(transform) @ abs(program.A) @ abs(outward))[A.coords]
+        # A thin direction may have as little in what it has in common with others, but not of the terms of one entry.
+        told = np.abs(A.data) > CANCELLED * np.asarray(terms).ravel()
+        A = sp.csr_array((A.data[told], (A.coords[0][told], A.coords[1][told])), shape=A.shape)
+        rounding = CANCELLED * (abs(transform) @ np.abs(program.b))
+        return replace(program, A=A, b=np.where(np.abs(right) > rounding, right, 0.0), cones=cones)
+
+    def _equations(self, program: ConicProgram) -> sp.csr_array:
+        """The map of equations in which each entry of the covariance stands alone to those of its parts."""
+        zero, size = program.cones.zero, self.columns.size
+        place = np.full(program.c.size, -1)
+        place[self.columns] = np.arange(size)
+        stated = sp.coo_array(program.A[:zero])
+        i, j = stated.coords
+        own = place[j] >= 0
+        i, entry, factor = i[own], place[j[own]], stated.data[own]
+        alone = np.bincount(i, minlength=zero)[i] == 1
+        groups = []
+        for k in range(size):
+            groups.append(list(zip(i[alone & (entry == k)], factor[alone & (entry == k)], strict=True)))
+        found = [list(group) for group in zip(*groups, strict=False)]
+        turned = congruence(self.whole)
+        second = triangle(len(self.null))[1]
+        identity = sp.eye_array(zero, format="csr")
+        parts, used = [], np.zeros(zero, dtype=bool)
+        for k, group in enumerate(found):
+            at, sizes = np.array([row for row, _ in group]), np.array([size for _, size in group])
+            used[at] = True
+            made = sp.csr_array(turned @ sp.diags_array(1.0 / sizes)) @ identity[at]
+            # That parts are zero need be said once.
+            parts.append(made if k == 0 else made[second < self.axes.shape[1]])
+        return sp.csr_array(sp.vstack([identity[~used], *parts]))
+
+    def _scales(self, program: ConicProgram, block: Block) -> Array | None:
+        """The factors of rows and columns by which a cone holds the covariance, and nothing else; None where it does not."""
+        if block.kind != "semidefinite" or block.parameter != self.null.shape[0] or program.b[block.rows].any():
+            return None
+        rows = program.A[block.rows]
+        if not np.array_equal(np.diff(rows.indptr), np.ones(self.columns.size)):
+            return None
+        if not np.array_equal(rows.indices, self.columns) or not (rows.data < 0).all():
+            return None
+        first, second = triangle(block.parameter)
+        return np.asarray(np.sqrt(-rows.data[first == second]))
+
+
+def _split(span: Array) -> tuple[Array, Array]:
+    """Orthonormal axes of what all matrices that stand side by side take to zero, or next to it, and of the rest."""
+    left, sizes, _ = np.linalg.svd(_square(span))
+    told = sizes > CLEAR * sizes[0]
+    return left[:, ~told], left[:, told]
+
+
+def _square(span: Array) -> Array:
+    """A matrix of few columns with the same singular values and left vectors."""
+    return np.asarray(scipy.linalg.qr(span.T, mode="economic")[1].T)
+
+
+def _is_clear(span: Array, clear: float = CLEAR) -> bool:
+    """Whether singular values are null or far from it."""
+    sizes = np.linalg.svd(span, compute_uv=False)
+    return not ((sizes > NULL * sizes[0]) & (sizes < clear * sizes[0])).any()
+
+
+def _beside(matrices: Array) -> Array:
+    return np.concatenate(list(matrices), axis=1)
+
+
+def _span(programs: Sequence[ConicProgram], columns: NDArray[np.intp], lengths: Array) -> Array | None:
+    """Matrices, in some lengths of their rows, in whose span those of all points of the equations are; None where none is told."""
+    first, second = triangle(lengths.size)
+    equations = programs[0].A[: programs[0].cones.zero]
+    sizes = np.ones(programs[0].c.size)
+    sizes[columns] = lengths[first] * lengths[second]
+    stated = equations.toarray() * sizes
+    rows = np.abs(stated).max(axis=1)
+    told = rows > ROUNDING * rows.max(initial=0.0)
+    stated, rows = stated[told] / rows[told, None], rows[told]
+    reach = np.abs(stated).max(axis=0, initial=0.0)
+    reach[columns] = reach[columns].max()
+    stated /= np.where(reach > 0, reach, 1.0)
+    turned, upper, order = scipy.linalg.qr(stated.T, pivoting=True)
+    values = np.abs(np.diag(upper))
+    rank = int(np.sum(values > WEAK * values.max(initial=0.0)))
+    points = [turned[:, rank:]]
+    for program in programs:
+        right = (program.b[: program.cones.zero][told] / rows)[order]
+        share = scipy.linalg.solve_triangular(upper[:rank, :rank], right[:rank], trans="T")
+        terms = np.abs(right).max(initial=0.0)
+        if (np.abs(upper[:rank, rank:].T @ share - right[rank:]) > WEAK * terms).any():
+            return None
+        point = turned[:, :rank] @ share
+        # In a size of its own, beside which constants of further variables may have any.
+        size = float(np.linalg.norm(point[columns]))
+        if size > ROUNDING * float(np.linalg.norm(point)):
+            points.append(point[:, None] / size)
+    seen = np.concatenate(points, axis=1)[columns]
+    if not seen.any() or not _is_clear(seen, SEEN):
+        return None
+    return np.array([smat(point, lengths.size) for point in seen.T])
