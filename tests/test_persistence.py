@@ -112,8 +112,31 @@ def test_a_set_is_kept_as_text_and_asked_for_on_fitting(tmp_path: Path) -> None:
     persistence.save(made, tmp_path / "m.npz")
     loaded = persistence.load(tmp_path / "m.npz")
     assert repr(loaded.uncertainty) == "<not saved: FrobeniusBall(radius=0.01)>"
-    with pytest.raises(ConvexNoveltyError, match="not saved"):
+    wanted = r"^uncertainty: FrobeniusBall\(radius=0.01\) was not saved, .*with set_params\(uncertainty=...\)$"
+    with pytest.raises(ConvexNoveltyError, match=wanted):
         loaded.fit(X)
+    with pytest.raises(ConvexNoveltyError, match=wanted):
+        loaded.fit(Moments.estimate(X))
+    loaded.set_params(uncertainty=made.uncertainty).fit(X)
+    np.testing.assert_array_equal(loaded.decision_function(NEW), made.decision_function(NEW))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        E.MomentClassifier(uncertainty=uncertainty.FrobeniusBall(0.01)),
+        E.TwoClassMPM(uncertainty=uncertainty.FrobeniusBall(0.01)),
+        E.MahalanobisSVM(uncertainty=uncertainty.FrobeniusBall(0.01)),
+    ],
+    ids=lambda made: type(made).__name__,
+)
+def test_every_estimator_says_that_its_file_does_not_hold_the_set(made: Any, tmp_path: Path) -> None:
+    persistence.save(made.fit(*TWO), tmp_path / "m.npz")
+    loaded = persistence.load(tmp_path / "m.npz")
+    with pytest.raises(
+        ConvexNoveltyError, match=r"^uncertainty: .* was not saved, since a model file holds the text alone"
+    ):
+        loaded.fit(*TWO)
 
 
 @pytest.mark.parametrize(

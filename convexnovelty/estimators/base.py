@@ -24,6 +24,7 @@ from convexnovelty.estimators.scores import Score
 from convexnovelty.false_positives import Calibration, threshold_rank
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear, Precomputed
+from convexnovelty.model_codec import NotSaved
 from convexnovelty.modelling import NOTHING, SHARE_ROUNDING, quantile_interval
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, spread
 from convexnovelty.tails import as_tail
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 
 __all__ = [
+    "ZEROS",
     "Learned",
     "NoveltyEstimator",
     "WeightedNoveltyEstimator",
@@ -52,6 +54,7 @@ __all__ = [
     "feature_map",
     "knows_no_points",
     "named_kernel",
+    "refuse_part_of_matrix",
     "ridge_ball",
     "takes_sparse",
     "validated",
@@ -59,6 +62,7 @@ __all__ = [
 ]
 
 
+ZEROS = "sample_weight: zeros were"  # the beginning of what is said of rows without weight
 LARGEST_SEED = 2**32 - 1  # of scikit-learn's states; NumPy's generators take any
 
 
@@ -166,6 +170,15 @@ def is_pairwise(kernel: Any) -> bool:
     return isinstance(kernel, Precomputed)
 
 
+def refuse_part_of_matrix(kernel: Any, found: str) -> None:
+    """Raise InputError where rows that take no part are found beside a Gram matrix, which has a column for each."""
+    if is_pairwise(kernel):
+        raise InputError(
+            f"{found} found with a precomputed kernel, whose matrix has a column for each row that takes no part; leave "
+            "it None, or give the matrix of the other points alone"
+        )
+
+
 def by_solver(estimator: Any, problem: Any) -> Any:
     """The solution of a program by the solver that an estimator names, with a warning where its value has no digits.
 
@@ -235,6 +248,12 @@ def _wanted(estimator: Any, said: str) -> str:
 def check_parameters(estimator: Any) -> None:
     """Refuse an estimator's parameters that are of no kind that counts, whether or not this fit comes to use them."""
     given = estimator.get_params(deep=False)
+    for name, value in given.items():
+        if isinstance(value, NotSaved):
+            raise InputError(
+                f"{name}: {value.text} was not saved, since a model file holds the text alone of what no prediction needs; give it "
+                f"anew before fitting, with set_params({name}=...)"
+            )
     solver, kernel, state = given.get("solver", "auto"), given.get("kernel"), given.get("random_state")
     if not isinstance(solver, str):
         raise InputError(f"solver: {solver!r} was found; give 'auto' or the name of a CVXPY solver")
@@ -304,14 +323,9 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if weights is not None:
             # A point without weight is no point: it must not even set the width of the kernel.
             kept &= weights > 0
-        if isinstance(getattr(self, "kernel", None), Precomputed) and not kept.all():
-            found = (
-                f"false_alarm_rate: {self.false_alarm_rate!r} was" if held_out.any() else "sample_weight: zeros were"
-            )
-            raise InputError(
-                f"{found} found with a precomputed kernel, whose matrix has a column for each row that takes no part; leave "
-                "it None, or give the matrix of the other points alone"
-            )
+        if not kept.all():
+            found = f"false_alarm_rate: {self.false_alarm_rate!r} was" if held_out.any() else ZEROS
+            refuse_part_of_matrix(getattr(self, "kernel", None), found)
         learned = self._learn(X[kept], None if weights is None else weights[kept])
         if learned.guarantee is not None and learned.guarantee.startswith(NOTHING):
             # A detector that calls everything ordinary must not pass for one that found nothing novel.

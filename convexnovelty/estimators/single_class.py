@@ -13,6 +13,7 @@ from convexnovelty.estimators.base import (
     Learned,
     WeightedNoveltyEstimator,
     by_solver,
+    check_parameters,
     feature_map,
     knows_no_points,
     named_kernel,
@@ -144,6 +145,7 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         return self
 
     def _fit_source(self, X: Any) -> SingleClassMPM:
+        check_parameters(self)
         if self.false_alarm_rate is not None:
             raise InputError(
                 f"false_alarm_rate: {self.false_alarm_rate!r} was found, but no rows of a source are held out; leave it None, "

@@ -14,12 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from convexnovelty.distances import squared_norms
 from convexnovelty.errors import ArgumentTypeError, InputError
 from convexnovelty.estimators.base import (
+    ZEROS,
     check_parameters,
     checked_weights,
     feature_map,
     is_pairwise,
     knows_no_points,
     named_kernel,
+    refuse_part_of_matrix,
     ridge_ball,
     validated,
     whole,
@@ -121,12 +123,14 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         also be the moments of both classes by their labels, as :func:`convexnovelty.streams.moments_by_class` reads them
         from data of any size; ``y`` is then left out.
         """
+        check_parameters(self)
         if isinstance(X, Mapping) and not sp.issparse(X):  # a sparse dictionary of keys is a mapping too
             return self._fit_moments(X, y if sample_weight is None else sample_weight)
-        check_parameters(self)
         X, y = validated(self, X, y, accept_sparse=self._sparse_form())
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         if weights is not None:
+            if (weights == 0).any():
+                refuse_part_of_matrix(self.kernel, ZEROS)
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]  # without weight it is no point
         self.classes_, index = binary_classes(self, y)
         features: FeatureMap | None = None

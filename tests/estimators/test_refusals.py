@@ -353,6 +353,14 @@ def test_a_precomputed_kernel_is_that_of_its_points_or_refused_by_name(X):
     for kind in (OneClassSVM, SingleClassMPM):
         with pytest.raises(InputError, match=r"^sample_weight: zeros were found with a precomputed kernel"):
             kind(kernel=precomputed()).fit(kernel(X), sample_weight=np.arange(30) > 0)
+    classes, weights = np.arange(30) % 2, np.arange(30) % 3
+    with pytest.raises(
+        InputError, match=r"^sample_weight: zeros were found with a precomputed kernel, .*give the matrix of"
+    ):
+        TwoClassMPM(ridge=1e-3, kernel=precomputed()).fit(kernel(X), classes, weights)
+    weighed = TwoClassMPM(ridge=1e-3, kernel=precomputed()).fit(kernel(X), classes, weights + 1)
+    same = TwoClassMPM(ridge=1e-3, kernel=kernel).fit(X, classes, weights + 1)
+    np.testing.assert_allclose(weighed.decision_function(kernel(Z, X)), same.decision_function(Z), atol=1e-6)
 
 
 @pytest.mark.parametrize("unit", [1e-148, 1e100])
