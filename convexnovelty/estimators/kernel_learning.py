@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from convexnovelty import kernels
 from convexnovelty.estimators.base import Learned, NoveltyEstimator, by_solver
 from convexnovelty.estimators.scores import RegionScore
 from convexnovelty.features import KernelFeatures
 from convexnovelty.kernel_family import KernelFamily
-from convexnovelty.kernels import Precomputed
 from convexnovelty.methods import kernel_learning
-from convexnovelty.regions import SOLVED
 from convexnovelty.validation import Array, listed
 
 __all__ = ["KernelLearningSVM"]
@@ -79,18 +76,16 @@ class KernelLearningSVM(NoveltyEstimator):
         given = (family, self.outlier_fraction, self.scale_penalty, self.covariance_weight)
         solution = kernel_learning.by_pair_steps(*given) if self.solver == "auto" else None
         if solution is None:
-            solution = by_solver(self, kernel_learning.kernel_learning(*given))
+            with warnings.catch_warnings():
+                warnings.filterwarnings(
+                    "ignore", re.escape(f"kernel_learning: {kernel_learning.CONSTANT}")
+                )  # said below
+                solution = by_solver(self, kernel_learning.kernel_learning(*given))
         self.kernel_weights_ = solution.values["mu"]
         region: Any = solution.region
         score = RegionScore(family, region)
-        if not any(
-            isinstance(getattr(part, "kernel", None), Precomputed) for part in family.members
-        ) and _tells_nothing(score, X):
-            told = (
-                "KernelLearningSVM: the scores of the training points, and of points between them, are alike to the solver's "
-                "accuracy, so nothing is separated; leave out kernels that hold a constant, as polynomial ones with coef0 do"
-            )
-            warnings.warn(told, UserWarning, stacklevel=5)
+        if kernel_learning.tells_nothing(family, region.normal):
+            warnings.warn(f"KernelLearningSVM: {kernel_learning.CONSTANT}", UserWarning, stacklevel=5)
         return Learned(
             score,
             region.level,
@@ -105,14 +100,3 @@ class KernelLearningSVM(NoveltyEstimator):
             return listed(self.kernels, "kernels", "a list of kernels, of their names or of functions")
         gamma = kernels.gaussian(gamma="scale").fitted(X).gamma
         return [kernels.gaussian(gamma=factor * float(gamma)) for factor in (0.25, 1.0, 4.0)]
-
-
-def _tells_nothing(score: RegionScore, X: Array) -> bool:
-    """Whether scores do not vary where points do. Narrow kernels score all points of a sample alike, but none between them."""
-    if not np.ptp(X, axis=0).any() or not _alike(values := score(X)):
-        return False
-    return _alike(np.concatenate([values, score(X / 2 + np.roll(X, 1, axis=0) / 2)]))
-
-
-def _alike(scores: Array) -> bool:
-    return bool(np.ptp(scores) <= SOLVED * np.abs(scores).max())

@@ -25,8 +25,9 @@ from convexnovelty.errors import InputError, RecompilationError, SolverError, Un
 from convexnovelty.features import FeatureMap, KernelFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.kernel_family import KernelFamily
+from convexnovelty.kernels import Precomputed
 from convexnovelty.modelling import point_reading, printed_bound, quantile_interval, slack_bound
-from convexnovelty.regions import Guarantee, HalfSpace, below_level, spread
+from convexnovelty.regions import SOLVED, Guarantee, HalfSpace, below_level, spread
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, choice, fraction, nonnegative
 
@@ -36,6 +37,12 @@ METHOD = Method(
     source="Tsang, Kwok and Li (2006)",
     summary="Finds the plane and, with it, the convex combination of kernels in whose features it separates best.",
     letters=("E2",),
+)
+
+# What is said of a plane that tells no points apart.
+CONSTANT = (
+    "the scores of the training points, and of points between them, are alike to the solver's accuracy, so nothing is separated; "
+    "leave out kernels that hold a constant, as polynomial ones with coef0 do"
 )
 
 Kernels: TypeAlias = Any  # whatever KernelFamily.of takes
@@ -101,6 +108,40 @@ def _reading(machine: Machine, normal: Array, **letters: Any) -> Reading:
         offset,
         letters,
     )
+
+
+def _optimum(machine: Machine, normal: Array, **letters: Any) -> Reading:
+    """The reading of a program's optimum, with a warning where its plane tells no points apart."""
+    reading = _reading(machine, normal, **letters)
+    if tells_nothing(machine.family, normal):
+        warnings.warn(f"kernel_learning: {CONSTANT}", UserWarning, stacklevel=2)
+    return reading
+
+
+def tells_nothing(family: KernelFamily, normal: Array) -> bool:
+    """Whether scores do not vary where points do. Narrow kernels score all points of a sample alike, but none between them.
+
+    False where points are known by their Gram matrix alone, which does not tell what lies between them.
+    """
+    scores = family.training @ normal
+    if not _alike(scores) or any(isinstance(member.kernel, Precomputed) for member in family.members):
+        return False
+    samples = [member.points for member in family.members]
+    if not any(np.ptp(points, axis=0).any() for points in samples):
+        return False
+    between = family.coordinates([_between(points) for points in samples])
+    return _alike(np.concatenate([scores, between @ normal]))
+
+
+def _between(points: Array) -> Array:
+    """Points within the bounds of a sample's columns, also off the plane on which a few points may lie together."""
+    n, p = points.shape
+    rows = (np.arange(n)[:, None] + 1 + np.arange(p) % max(n - 1, 1)) % n
+    return np.asarray(points / 2 + np.take_along_axis(points, rows, axis=0) / 2)
+
+
+def _alike(scores: Array) -> bool:
+    return bool(np.ptp(scores) <= SOLVED * np.abs(scores).max())
 
 
 def _warn_of_hidden(machine: Machine, gamma: Array, scores: Array) -> None:
@@ -479,7 +520,7 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
         # The multiplier of K^(1/2) c = s is the expansion of the plane in the sample.
         gamma = -np.asarray(tie.dual_value) * unit.objective / unit.largest
         mu, gamma = _polished(family, read_weights(), normal, gamma)
-        return _reading(_as_set(machine, numbers), normal, gamma=gamma, mu=mu)
+        return _optimum(_as_set(machine, numbers), normal, gamma=gamma, mu=mu)
 
     return Formulation(
         cp.Problem(cp.Minimize(length / 2 + cost), [tie, *limits, *held]),
@@ -648,7 +689,7 @@ def _quadratic_dual(machine: Machine, numbers: dict[str, Tunable], *, covariance
         found = [-np.asarray(tie.dual_value) * (unit.product / size / 2) for tie in ties]
         normal = np.concatenate(found)
         mu, gamma = _polished(family, _shares(found), normal, np.asarray(a.value) * unit.product)
-        return _reading(_as_set(machine, numbers), normal, gamma=gamma, mu=mu)
+        return _optimum(_as_set(machine, numbers), normal, gamma=gamma, mu=mu)
 
     return Formulation(
         cp.Problem(cp.Maximize(objective), [*held, *split, *ties, *bounds]),
@@ -688,7 +729,7 @@ def modified_primal(
         cp.Problem(cp.Minimize(squared + cost), [rows @ w == (unit.base + unit.score * s) / unit.largest, *limits]),
         {"w": Quantity(w, unit.largest / unit.feature), "s": unit.above(s), **letters},
         objective_unit=unit.objective,
-        read=lambda values: _reading(_as_set(machine, numbers), values["w"], mu=np.ones(1)),
+        read=lambda values: _optimum(_as_set(machine, numbers), values["w"], mu=np.ones(1)),
         composed=lambda values: _at_point(family, values["w"], values["rho"], mu=np.ones(1)),
         tunables=numbers,
         admissible=machine.refuse_infeasible,
@@ -719,7 +760,7 @@ def single_kernel(
     def read(values: Any) -> Reading:
         gamma = machine.expansion(np.ones(1), np.asarray(v.value) * unit.product)
         normal = family.normal(np.ones(1), gamma)
-        return _reading(_as_set(machine, numbers), normal, gamma=gamma, mu=np.ones(1))
+        return _optimum(_as_set(machine, numbers), normal, gamma=gamma, mu=np.ones(1))
 
     return Formulation(
         cp.Problem(cp.Maximize(objective), held),

@@ -260,6 +260,33 @@ def test_a_learned_kernel_that_is_a_constant_says_that_nothing_is_separated(solv
         KernelLearningSVM(0.1, kernels=gaussian, solver=solver).fit(X)
 
 
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_the_program_of_a_learned_kernel_that_is_a_constant_says_so_too(form):
+    X = np.random.default_rng(15).normal([1.0, 0.0], 1.0, (30, 2))
+    constant, gaussian = (cn.KernelFeatures(X, k) for k in (cn.kernels.polynomial(2), cn.kernels.gaussian(gamma=1.0)))
+    with pytest.warns(UserWarning, match=r"^kernel_learning: .* so nothing is separated; .*coef0"):
+        cn.kernel_learning([constant, gaussian], 0.1, form=form).solve()
+    with pytest.warns(UserWarning, match=r"^kernel_learning: .* so nothing is separated"):
+        cn.kernel_learning(constant, 0.1, form=form).solve()
+    for told in (gaussian, gaussian.gram, constant.gram):  # a matrix does not show what lies between the points
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            cn.kernel_learning(told, 0.1, form=form).solve()
+    with pytest.warns(UserWarning) as said:
+        KernelLearningSVM(0.1, kernels=[cn.kernels.polynomial(2)], solver="CLARABEL").fit(X)
+    assert [str(one.message).split(":")[0] for one in said] == ["KernelLearningSVM"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
+def test_a_plane_on_which_all_points_lie_is_no_constant(solver):
+    """Twice a point scores twice as much."""
+    X = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
+    machine = KernelLearningSVM(0.5, kernels=[cn.kernels.linear()], solver=solver).fit(X)
+    assert np.ptp(machine.score_samples(X)) < 1e-9
+    assert machine.score_samples([[2.0, 0.0]]) == pytest.approx(2 * machine.score_samples(X[:1]))
+
+
 @pytest.mark.parametrize("points", [np.arange(6.0)[:, None], np.ones((6, 2))], ids=["far apart", "one point"])
 def test_equal_scores_of_a_sample_are_no_constant_where_points_between_have_others(points):
     with warnings.catch_warnings():
