@@ -147,7 +147,7 @@ def _reading(
     covered = int((np.asarray(kernel[:, rows].sum(axis=1)).ravel() > 0).sum())
     said = f"{covered} of {len(sample)} training points lie within {radius:.6g} of one of {rows.size} codebook vectors"
     if covered == len(sample) and math.isfinite(bound):
-        said += f", and fewer than {math.ceil(bound - 1e-6)} cannot cover them all"
+        said += f", and fewer than {math.ceil(bound - 1e-6)} codebook points of the sample cannot cover them all"
     return Reading(region, Guarantee(said, bound=1 - covered / len(sample)))
 
 

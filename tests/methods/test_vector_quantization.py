@@ -44,7 +44,8 @@ def test_by_hand():
     assert solution.objective == pytest.approx(2.0, abs=1e-7)
     assert sorted(solution.region.vectors.ravel()) == [1.0, 7.0]
     assert str(solution.guarantee) == (
-        "4 of 4 training points lie within 1 of one of 2 codebook vectors, and fewer than 2 cannot cover them all"
+        "4 of 4 training points lie within 1 of one of 2 codebook vectors, and fewer than 2 codebook points of the sample "
+        "cannot cover them all"
     )
 
 
