@@ -182,6 +182,8 @@ class Membership:
             inside = onto_equations(ConicProgram(scaled.c, A, right, cones), inside)
         slack = cones.projected(right - A @ inside)
         rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
+        if self._stated is not None:
+            rows, columns = self._stated.evened(rows, columns, A[: cones.zero], frame, self.columns)
         self._transform = sp.csr_array(sp.diags_array(rows) @ transform)
         self._shift = rows * (right - slack)
         units = np.ones(frame.shape[0])

@@ -86,6 +86,34 @@ class StatedNull:
         """The axes, and the null directions behind them."""
         return np.hstack([self.axes, self.null])
 
+    def evened(
+        self, rows: Array, columns: Array, equations: sp.csr_array, frame: sp.csr_array, own: NDArray[np.intp]
+    ) -> tuple[Array, Array]:
+        """Scales of a program in a frame, in which entries that are zero are as large as the others.
+
+        In a size of their own, which no member shows, they would pass for the reach of the set.
+        """
+        first, second = triangle(len(self.null))
+        null = np.zeros(frame.shape[0], dtype=bool)
+        null[self.columns[np.maximum(first, second) >= self.axes.shape[1]]] = True
+        entries = abs(sp.csr_array(frame @ sp.diags_array(columns)))
+        behind, before = (np.asarray(entries[part].max(axis=0).todense()).ravel() for part in (null, ~null))
+        held = np.zeros(columns.size, dtype=bool)
+        held[own] = (behind[own] > 0) & (before[own] == 0)
+        kept = np.setdiff1d(self.columns, np.flatnonzero(null))
+        reach = float(abs(entries[kept]).max()) if entries[kept].nnz else 0.0
+        if not reach:
+            return rows, columns
+        columns = np.where(held, columns * reach / np.where(held, behind, 1.0), columns)
+        terms = abs(equations) @ sp.diags_array(columns)
+        sizes, others = (
+            np.asarray(part.max(axis=1).todense()).ravel() for part in (terms, terms @ sp.diags_array(~held * 1.0))
+        )
+        alone = (sizes > 0) & (others == 0)
+        rows = rows.copy()
+        rows[: sizes.size][alone] = 1.0 / sizes[alone]
+        return rows, columns
+
     def outward(self, size: int) -> sp.csr_array:
         """The map from the variables of the reduced program to those of the given one, ``size`` of them."""
         return self._embedded(congruence(np.asarray(np.linalg.inv(self.whole), dtype=float)), size)

@@ -238,3 +238,16 @@ def test_a_face_of_equations_is_left_with_an_error_or_not_at_all(rng):
     face.require(sets.membership_of(Shock(-2 * f).centred(centre)))
     with pytest.raises(RecompilationError, match="directions that the compiled problem left out"):
         face.require(sets.membership_of(Shock(f + 1e-6 * g).centred(centre)))
+
+
+@pytest.mark.parametrize("size", [1e-4, 1e-2, 1e2, 1e4])
+def test_a_factor_model_that_is_far_larger_or_smaller_than_its_centre(size):
+    """Entries that are zero have no size, and none of theirs may pass for the reach of the set."""
+    F, a = size * np.random.default_rng(0).normal(size=(2, 4)), np.array([1.0, -0.5, 2.0, 0.3])
+    expected = REACH * np.linalg.norm(F @ a)
+    for recipe in (Factors(F), Factors(F) & sets.FrobeniusBall(10 * max(1.0, size**2))):
+        centred = recipe.centred(cn.Moments(np.zeros(4), np.eye(4)))
+        assert sets.evaluate_deviation(centred, a) == pytest.approx(expected, rel=1e-7)
+        assert sets.adversary(centred, a).value == pytest.approx(expected, rel=1e-7)
+    plain = Factors(F).centred(cn.Moments(np.zeros(4), np.eye(4)))
+    assert sets.membership_of(plain).widths.max() <= 1e2 * np.abs(F.T @ F).max()
