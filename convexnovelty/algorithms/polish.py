@@ -63,7 +63,7 @@ def polished(
     *,
     start: Any = None,
     scores: Any = None,
-    doubt: float = 0.0,
+    doubt: Array | float = 0.0,
     moved: float = 0.0,
 ) -> Polished | None:
     r"""The optimum to rounding, or None where no Gram matrix of so many points is formed or no face was found whose equations are optimal.
@@ -74,7 +74,8 @@ def polished(
     upper : (n,) the bounds C, of which those of points without a share are zero.
     linear : (n,) the vector p; None for zeros.
     start : (n,) multipliers of a solver; or, in ``scores`` (n,), what it knows of scores.
-    doubt : what products of two points may differ by from those that are meant, as kernel values do from their coordinates'.
+    doubt : what the product of w with each point may differ by from the one that is meant, one number or (n,): kernel values differ from
+        products of their coordinates, and whitened points are rounded.
     moved : how far the points were moved together before, which rounds all of them by the same.
     """
     rows = np.asarray(points, dtype=float)
@@ -220,15 +221,17 @@ class _Face:
         terms = float(np.abs(b) @ program.lengths)
         return cls(program, terms, normal, level, step, anchor, others, sizes, directions, basis, triangle, kept)
 
-    def doubts(self, doubt: float, moved: float) -> Array:
+    def doubts(self, doubt: Array | float, moved: float) -> Array:
         """What scores are not known to: what rounding makes of their terms, and what it leaves of the equations that give w.
 
         A difference to a point that is so much of each direction knows what that much of its equation is known to.
         """
         Z, p = self.program.points, self.program.linear
         own = ROUNDING * ((self.terms + moved) * self.program.lengths + np.abs(p)) + doubt
-        linear = ROUNDING * (np.abs(p[self.others]) + abs(p[self.anchor]))
-        equations = ROUNDING * float(np.linalg.norm(self.normal)) + (2 * doubt + linear) / self.sizes
+        terms = ROUNDING * np.abs(p) + doubt
+        equations = (
+            ROUNDING * float(np.linalg.norm(self.normal)) + (terms[self.others] + terms[self.anchor]) / self.sizes
+        )
         parts = _through(self.triangle, self.basis.T @ (Z - Z[self.anchor]).T)
         return np.asarray(own + equations[self.kept] @ np.abs(parts))
 

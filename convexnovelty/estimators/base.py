@@ -26,7 +26,7 @@ from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear, Precomputed
 from convexnovelty.model_codec import NotSaved
 from convexnovelty.modelling import NOTHING, SHARE_ROUNDING, quantile_interval
-from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, spread
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, Region, spread
 from convexnovelty.tails import as_tail
 from convexnovelty.validation import (
     LARGEST,
@@ -55,6 +55,7 @@ __all__ = [
     "knows_no_points",
     "named_kernel",
     "refuse_part_of_matrix",
+    "region_tie",
     "ridge_ball",
     "takes_sparse",
     "validated",
@@ -205,6 +206,13 @@ def by_solver(estimator: Any, problem: Any) -> Any:
 def feature_map(X: Array, kernel: Kernel, rank: int | None) -> FeatureMap:
     """Coordinates in which the kernel is linear; for the linear kernel those of the data."""
     return LinearFeatures(X) if isinstance(kernel, Linear) and rank is None else KernelFeatures(X, kernel, rank=rank)
+
+
+def region_tie(region: Region, features: FeatureMap) -> float:
+    """How far below zero the region itself takes decision values of training points on its boundary for zero."""
+    rows = features.training
+    room = region.tie + np.broadcast_to(region.rounding(rows), len(rows))
+    return float(room[np.abs(region.decision_values(rows)) <= room].max(initial=region.tie))
 
 
 def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from convexnovelty.estimators.base import Learned, NoveltyEstimator, by_solver, feature_map, named_kernel
+from convexnovelty.estimators.base import Learned, NoveltyEstimator, by_solver, feature_map, named_kernel, region_tie
 from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import LinearFeatures
 from convexnovelty.methods import mahalanobis_svm
@@ -90,4 +90,5 @@ class MahalanobisSVM(NoveltyEstimator):
             objective = solution.objective
         region: Any = solution.region
         score = LinearScore(region.normal) if isinstance(features, LinearFeatures) else RegionScore(features, region)
-        return Learned(score, region.level, solution.guarantee, solution.residuals, objective)
+        tie = region_tie(region, features)
+        return Learned(score, region.level, solution.guarantee, solution.residuals, objective, tie=tie)

@@ -19,6 +19,7 @@ from convexnovelty.estimators.base import (
     by_solver,
     feature_map,
     named_kernel,
+    region_tie,
     takes_sparse,
 )
 from convexnovelty.estimators.scores import BallScore, DistanceScore, ExpansionScore, RegionScore, Score
@@ -33,7 +34,7 @@ from convexnovelty.modelling import (
     separates,
 )
 from convexnovelty.moments import Moments
-from convexnovelty.regions import ROUNDING, SOLVED, Guarantee, Region
+from convexnovelty.regions import ROUNDING, SOLVED, Guarantee
 from convexnovelty.validation import Array, number
 from convexnovelty.whitening import far_mean
 
@@ -282,13 +283,6 @@ class SoftBall(_KernelMachine):
         unit = 2 * float(result.multipliers @ lengths) + float(np.linalg.norm(mean))
         own = ROUNDING * (lengths + unit) * (np.sqrt(-score(X)) + ROUNDING * (lengths + unit))
         return self._ball(score, X, points, own, result, nu, weights)
-
-
-def region_tie(region: Region, features: FeatureMap) -> float:
-    """How far below zero the region itself takes decision values of training points on its boundary for zero."""
-    rows = features.training
-    room = region.tie + np.broadcast_to(region.rounding(rows), len(rows))
-    return float(room[np.abs(region.decision_values(rows)) <= room].max(initial=region.tie))
 
 
 def _near_origin(X: Any) -> tuple[Any, Array]:

@@ -23,6 +23,7 @@ from convexnovelty.algorithms import woodbury
 from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
 from convexnovelty.algorithms.margin_unit import NEAR, margin_unit
+from convexnovelty.algorithms.polish import polished
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.cones import svec_map
 from convexnovelty.covariances import own_root
@@ -34,6 +35,7 @@ from convexnovelty.methods import one_class_svm
 from convexnovelty.metrics import Posed, Sample, Whitened, whitened
 from convexnovelty.modelling import (
     NO_DIRECTION,
+    boundary_tie,
     gram_form,
     libsvm_share,
     mean_of_lowest,
@@ -50,7 +52,7 @@ from convexnovelty.modelling import (
     span_gram,
 )
 from convexnovelty.moments import Moments
-from convexnovelty.regions import ROUNDING, Guarantee, HalfSpace, below_level, spread
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, HalfSpace, spread
 from convexnovelty.uncertainty import Adversary, CovarianceSet, attainment, membership_of, worst_deviation
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
@@ -87,8 +89,19 @@ def _share(value: object, name: str) -> float:
     return fraction(value, name, one=True)
 
 
-def _reading(sample: Sample, normal: Array, nu: float, deviation: float, unit: float, **letters: Any) -> Reading:
-    """The plane of an optimum with its worst deviation; ``unit`` is the length of the points in the metric, or a bound from below."""
+def _reading(
+    sample: Sample,
+    normal: Array,
+    nu: float,
+    deviation: float,
+    unit: float,
+    doubts: Array | None = None,
+    **letters: Any,
+) -> Reading:
+    """The plane of an optimum with its worst deviation; ``unit`` is the length of the points in the metric, or a bound from below.
+
+    ``doubts`` (n,) are what the scores of a plane that is known to rounding are not known to; None for a solver's.
+    """
     scores = sample.points @ normal
     offset = quantile_interval(scores, nu)
     # A score is at most the deviation times the point's length in the metric, which is thus seen whatever the set.
@@ -99,11 +112,15 @@ def _reading(sample: Sample, normal: Array, nu: float, deviation: float, unit: f
         nothing = nothing_separated(0.0, length, nu)
     if nothing is not None and not (deviation > 0 and _proved(sample.features, normal, nu)):
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, offset, {"deviation": deviation, **letters})
-    scale = spread(scores, level=offset.used)
-    outside = int(below_level(scores, offset.used, scale).sum())
+    if doubts is None:
+        scale = spread(scores, level=offset.used)
+    else:
+        scale = boundary_tie(scores, offset.used, doubts) / TIE_TOLERANCE
+    region = HalfSpace(normal, offset.used, scale=scale)
+    outside = int((~region.contains(sample.points)).sum())
     distance = offset.used / deviation
     return Reading(
-        HalfSpace(normal, offset.used, scale=scale),
+        region,
         Guarantee(
             f"{outside} of {sample.features.n} training points lie outside, at most the fraction {nu:.6g} of them; "
             f"{_planes(sample, distance)}",
@@ -182,6 +199,27 @@ def _at_point(
 
 def _in_metric(sample: Sample, metric: Whitened, alpha: Array, nu: float) -> Reading:
     return _reading(sample, metric.normal(alpha), nu, metric.deviation(alpha), metric.features.middle)
+
+
+def _polished(
+    sample: Sample, metric: Whitened, nu: float, unit: float, *, alpha: Any = None, plane: Any = None, **letters: Any
+) -> Reading | None:
+    """The plane in one metric that a solver's multipliers or its plane lie near to, or None where it was not found to rounding."""
+    rows, n = np.asarray(metric.features.training), sample.features.n
+    normal = rows.T @ alpha if plane is None else metric.inverse @ plane
+    rounding = ROUNDING * np.abs(sample.points) @ (np.abs(metric.root) @ np.abs(normal))
+    found = polished(rows, np.full(n, slack_bound(nu, n)), start=alpha, scores=rows @ normal, doubt=rounding)
+    if found is None:
+        return None
+    w, deviation = metric.root @ found.normal, float(np.linalg.norm(found.normal))
+    known = {**letters, "w": w} if "w" in letters else letters
+    return _reading(sample, w, nu, deviation, unit, found.doubts, **known)
+
+
+def _from_plane(sample: Sample, normal: Array, nu: float, deviation: float, unit: float, **letters: Any) -> Reading:
+    """The plane of an optimum that a solver's lies near to, or that one itself where no one metric has it to rounding."""
+    made = None if sample.worst is None else _polished(sample, sample.metric(), nu, unit, plane=normal, **letters)
+    return made or _reading(sample, normal, nu, deviation, unit, **letters)
 
 
 def _solution(reading: Reading, objective: float, how: str, iterations: int = 0, **letters: Any) -> Solution:
@@ -477,7 +515,7 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
             "u": Quantity(u, posed.unit),
         },
         objective_unit=posed.unit**2,
-        read=lambda values: _reading(current(), values["w"], nu.value, values["u"], posed.unit),
+        read=lambda values: _from_plane(current(), values["w"], nu.value, values["u"], posed.unit),
         composed=lambda values: _at_point(
             current(),
             values["w"],
@@ -524,7 +562,7 @@ def robust_dual(
         # The multiplier of z = X alpha is w itself, which S^-1 X alpha would give with the errors of both.
         w = -np.asarray(posed.w.axes) @ np.asarray(tie.dual_value)
         deviation = float(np.sqrt(max(w @ (sample.points.T @ values["alpha"]), 0.0)))
-        return _reading(sample, w, nu.value, deviation, posed.unit, w=w, S=posed.covariance(np.asarray(S.value)))
+        return _from_plane(sample, w, nu.value, deviation, posed.unit, w=w, S=posed.covariance(np.asarray(S.value)))
 
     return Formulation(
         cp.Problem(
@@ -747,7 +785,7 @@ def metric_primal(
 
     def read(values: Any) -> Reading:
         normal, deviation = plane(values)
-        return _reading(sample, normal, nu.value, deviation, unit, w=normal)
+        return _from_plane(sample, normal, nu.value, deviation, unit, w=normal)
 
     def composed(values: Any) -> Reading:
         normal, deviation = plane(values)
@@ -800,7 +838,8 @@ def _hull_program(sample: Sample, outlier_fraction: float, **letters: Callable[[
     upper = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
 
     def read(values: Any) -> Reading:
-        found = _in_metric(sample, metric, values["alpha"], nu.value)
+        alpha = values["alpha"]
+        found = _polished(sample, metric, nu.value, unit, alpha=alpha) or _in_metric(sample, metric, alpha, nu.value)
         return replace(found, letters={**found.letters, **{k: made(values["alpha"]) for k, made in letters.items()}})
 
     return Formulation(
@@ -884,7 +923,8 @@ def block_dual(
             return _solution(reading, result.objective, "block dual", result.rounds, alpha=result.multipliers)
     metric = sample.metric()
     result = solve_dual(metric.features.training, "linear", upper=upper, tolerance=GAP, of_scores=GAP)
-    reading = _in_metric(sample, metric, result.multipliers, nu)
+    found = _polished(sample, metric, nu, metric.features.middle, alpha=result.multipliers)
+    reading = found or _in_metric(sample, metric, result.multipliers, nu)
     return _solution(reading, result.objective, "block dual", result.rounds, alpha=result.multipliers)
 
 
@@ -935,7 +975,7 @@ def _gram_program(
         found = values["alpha"]
         deviation = float(np.sqrt(max(found @ gram @ found, 0.0) * scale))
         more = {name: letter(found) for name, letter in letters.items()}
-        return _reading(sample, normal(found), nu.value, deviation, length, **more)
+        return _from_plane(sample, normal(found), nu.value, deviation, length, **more)
 
     objective = cp.quad_form(alpha, cp.psd_wrap(gram / unit**2)) / 2
     return Formulation(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import convexnovelty as cn
-from convexnovelty.estimators import OneClassSVM, SoftBall
+from convexnovelty.estimators import MahalanobisSVM, OneClassSVM, SoftBall
 from convexnovelty.persistence import load, save
 
 FORMS = ["dual", "primal"]
@@ -216,6 +216,7 @@ def test_multipliers_at_a_bound_of_points_on_the_sphere(form, unit):
         assert solution.guarantee.startswith("1 of 11 training points lie outside")
 
 
+@pytest.mark.filterwarnings("ignore:SoftBall. the scores of the training points are alike")
 @pytest.mark.parametrize("options", [{}, {"solver": "CLARABEL"}, {"rank": 2}])
 def test_the_estimator_of_a_ball_counts_as_in_fractions(options, tmp_path):
     machine = SoftBall(0.5, kernel="linear", **options).fit(SPHERE)
@@ -262,3 +263,27 @@ def test_support_vectors_of_an_exact_number_of_outliers_are_those_of_the_hull_in
         )
         assert solution.region.contains(kept).all()
         assert solution.objective == pytest.approx(float(1 / (2 * squared)), rel=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore:mahalanobis_svm .*is known to a share")
+@pytest.mark.parametrize("far", [2e4, 5e4])
+def test_far_points_make_no_ties_of_near_ones_in_a_metric(far):
+    """On a line a metric is a unit: the plane is that of the one-class machine, at the fifth point."""
+    X = np.r_[np.arange(1, 11.0), far * (1 + np.random.default_rng(0).random(30))][:, None]
+    ball = cn.uncertainty.FrobeniusBall(0.1 * float(np.mean(X**2)))
+    for form in FORMS:
+        solution = cn.mahalanobis_svm(cn.LinearFeatures(X), 0.11, ball, form=form).solve()
+        assert solution.region.offset / solution.region.normal == pytest.approx([5.0], rel=1e-12)
+        assert solution.guarantee.startswith("4 of 40 training points lie outside")
+    for solver in ("auto", "CLARABEL"):
+        machine = MahalanobisSVM(0.11, uncertainty=ball, kernel="linear", solver=solver).fit(X)
+        assert machine.predict([[4.0], [4.999999], [5.0]]).tolist() == [-1, -1, 1]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_multipliers_at_a_bound_of_points_on_the_boundary_in_a_metric(form):
+    """Without the sample's covariance the ball of radius one is the plain metric."""
+    features, ball = cn.LinearFeatures(C.astype(float)), cn.uncertainty.FrobeniusBall(1.0)
+    solution = cn.mahalanobis_svm(features, 1 / 3, ball, covariance_weight=0.0, form=form).solve()
+    assert solution.region.contains(C).all()
+    assert solution.guarantee.startswith("0 of 4 training points lie outside")
