@@ -56,7 +56,9 @@ ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 OUTSIDE_SPAN = 1e-12
 
 
-def spread(scores: Any, shares: Any = None, *, exact: bool = False, level: float | None = None) -> float:
+def spread(
+    scores: Any, shares: Any = None, *, exact: bool = False, level: float | None = None, terms: Any = None
+) -> float:
     """The scale of training scores, of which ``TIE_TOLERANCE`` is a tie: what tells most of them apart, and a little of their size.
 
     That is twice the shortest interval that holds more than half of the scores, at most their range; where these are alike,
@@ -64,7 +66,8 @@ def spread(scores: Any, shares: Any = None, *, exact: bool = False, level: float
     rows are that an outlier fraction is there for, would make ties of everything else. Sentences, regions and the
     thresholds of estimators all count with it: a point is outside for all of them or for none. ``shares`` (n,) are those of
     the points in the sample, equal ones by default; one without a share is none. Beside a ``level`` the tie covers what a solver's
-    point has left below it of the boundary, up to ``STRAY`` ties, and no more where there is nothing.
+    point has left below it of the boundary, up to ``STRAY`` ties, and no more where there is nothing. ``terms`` (n,) are the sizes of
+    what each score is a sum of, of which that of the score at the level is the scale at most, however far most points are.
     """
     given = np.asarray(scores, dtype=float).ravel()
     parts = np.full(given.size, 1.0) if shares is None else np.asarray(shares, dtype=float)
@@ -84,6 +87,8 @@ def spread(scores: Any, shares: Any = None, *, exact: bool = False, level: float
     scale = min(whole, 2.0 * width) + left / TIE_TOLERANCE * size
     if level is None:
         return scale
+    if terms is not None:
+        scale = min(scale, float(np.asarray(terms)[np.argmin(np.abs(np.asarray(scores) - level))]))
     strayed = given[(given < level) & (given >= level - STRAY * TIE_TOLERANCE * scale)]
     return max(scale, (1 + SOLVED) * (level - float(strayed[0])) / TIE_TOLERANCE) if strayed.size else scale
 

@@ -72,7 +72,6 @@ class Learned:
     """What a method found: a score, the level at which points turn novel, and what is known of the result.
 
     ``certificate`` holds the recomputed optimality residuals of a solver's point, or None for an exact algorithm.
-    ``exact`` is False for an algorithm without such residuals that ends at a tolerance, as solvers do.
     ``inside`` are the scores of the training points where they are known already; ``scale`` is the size of what the
     scores are differences of, where that is more than they are. ``tie`` is what scores on the boundary are not known to, where
     the method knows it; None takes a share of what tells the scores apart.
@@ -85,7 +84,6 @@ class Learned:
     objective: float = float("nan")
     inside: Array | None = None
     scale: float = 0.0
-    exact: bool = True
     tie: float | None = None
 
 
@@ -208,7 +206,7 @@ def feature_map(X: Array, kernel: Kernel, rank: int | None) -> FeatureMap:
     return LinearFeatures(X) if isinstance(kernel, Linear) and rank is None else KernelFeatures(X, kernel, rank=rank)
 
 
-def region_tie(region: Region, features: FeatureMap) -> float:
+def region_tie(region: Region, features: Any) -> float:
     """How far below zero the region itself takes decision values of training points on its boundary for zero."""
     rows = features.training
     room = region.tie + np.broadcast_to(region.rounding(rows), len(rows))
@@ -359,7 +357,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         # What a solver leaves is relative to the scores themselves, which may all be alike.
         tie = learned.tie
         if tie is None:
-            exact = learned.exact and learned.certificate is None
+            exact = learned.certificate is None
             level = None if exact else learned.level
             tie = TIE_TOLERANCE * spread(inside, shares, exact=exact, level=level) + ROUNDING * learned.scale
         self.offset_, self.guarantee_ = learned.level - tie, learned.guarantee

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from convexnovelty import kernels
-from convexnovelty.estimators.base import Learned, NoveltyEstimator, by_solver
+from convexnovelty.estimators.base import Learned, NoveltyEstimator, by_solver, region_tie
 from convexnovelty.estimators.scores import RegionScore
 from convexnovelty.features import KernelFeatures
 from convexnovelty.kernel_family import KernelFamily
@@ -92,7 +92,7 @@ class KernelLearningSVM(NoveltyEstimator):
             solution.guarantee,
             solution.residuals,
             solution.objective,
-            exact=False,
+            tie=region_tie(region, family),
         )
 
     def _kernels(self, X: Array) -> list[Any]:

@@ -96,7 +96,8 @@ def _reading(machine: Machine, normal: Array, **letters: Any) -> Reading:
         _warn_of_hidden(machine, gamma, family.training @ normal)
     scores = family.training @ normal
     offset = quantile_interval(scores, nu)
-    scale = spread(scores, level=offset.used)
+    terms = np.linalg.norm(normal) * np.linalg.norm(family.training, axis=1)
+    scale = spread(scores, level=offset.used, terms=terms)
     outside = int(below_level(scores, offset.used, scale).sum())
     return Reading(
         HalfSpace(normal, offset.used, scale=scale),

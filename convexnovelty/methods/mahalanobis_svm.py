@@ -113,7 +113,8 @@ def _reading(
     if nothing is not None and not (deviation > 0 and _proved(sample.features, normal, nu)):
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, offset, {"deviation": deviation, **letters})
     if doubts is None:
-        scale = spread(scores, level=offset.used)
+        terms = np.abs(sample.points) @ np.abs(normal)
+        scale = spread(scores, level=offset.used, terms=terms)
     else:
         scale = boundary_tie(scores, offset.used, doubts) / TIE_TOLERANCE
     region = HalfSpace(normal, offset.used, scale=scale)

@@ -287,3 +287,12 @@ def test_multipliers_at_a_bound_of_points_on_the_boundary_in_a_metric(form):
     solution = cn.mahalanobis_svm(features, 1 / 3, ball, covariance_weight=0.0, form=form).solve()
     assert solution.region.contains(C).all()
     assert solution.guarantee.startswith("0 of 4 training points lie outside")
+
+
+@pytest.mark.parametrize("far", [2e4, 1e5])
+def test_far_points_make_no_ties_of_near_ones_where_a_kernel_is_learned(far):
+    """With a linear kernel alone the plane is at the fifth point of a line."""
+    X = np.r_[np.arange(1, 11.0), far * (1 + np.random.default_rng(0).random(30))][:, None]
+    solution = cn.kernel_learning([cn.LinearFeatures(X)], 0.11).solve()
+    assert solution.region.contains([[4.0], [4.999], [5.0]]).tolist() == [False, False, True]
+    assert solution.guarantee.startswith("4 of 40 training points lie outside")
