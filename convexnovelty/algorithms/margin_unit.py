@@ -38,6 +38,8 @@ def margin_unit(
 ) -> float:
     r"""The length of the points, or the distance of their reduced hull from the origin where it is far smaller and proved not to be zero.
 
+    Far larger it is where a few long points make up the hull: what a mean of lowest scores claims of it is the unit then.
+
     Parameters
     ----------
     points : (n, r) what the normal is a combination of, reflected and moved as the program has them.
@@ -49,8 +51,9 @@ def margin_unit(
     mean = rows.T @ parts
     length = float(np.linalg.norm(mean))
     # No direction claims more than the distance: that of the mean settles most samples without a search.
-    if mean_of_lowest(rows @ mean, nu, parts) >= NEAR * unit * length > 0:
-        return unit
+    claimed = mean_of_lowest(rows @ mean, nu, parts) / length if length > 0 else 0.0
+    if claimed >= NEAR * unit:
+        return claimed if claimed * NEAR > unit else unit
     try:
         normal = rows.T @ _multipliers(rows, parts / nu)
     except (IndefiniteError, SolverError):  # of rounding: the length of the points is as good as any other

@@ -345,7 +345,7 @@ def _in_gram(*refusals: Refusal) -> Callable[..., str | None]:
         sample = Sample.of(features, *given)
         metric = sample.metric()
         share = _unit(sample, metric, outlier_fraction) / metric.features.middle
-        if share == 1:
+        if share >= 1:
             return None
         return f"the reduced hull comes within {share:.0e} of the size of its points to the origin, beside which their Gram matrix has too few digits"
 

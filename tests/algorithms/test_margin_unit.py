@@ -32,6 +32,13 @@ def test_a_hull_that_is_not_near_gives_the_length_of_the_points():
     assert _unit(_strip(0.1), unit=7.0) == pytest.approx(0.1)
 
 
+def test_a_hull_that_is_far_beside_most_points_gives_a_bound_of_its_distance():
+    points = np.r_[np.full(6, 1.0), np.full(4, 1e6)][:, None]
+    distance = (0.6 * 1 + 0.2 * 1e6) / 0.8  # the fraction 0.8 takes two of the far points
+    assert _unit(points, nu=0.8) == pytest.approx(distance)
+    assert _unit(points, nu=0.5) == 1.0
+
+
 @pytest.mark.parametrize("depth", [0.0, 1e-5])
 def test_a_hull_that_holds_the_origin_gives_the_length_of_the_points(depth):
     assert _unit(np.vstack([_strip(depth), _strip(-depth)])) == 1.0

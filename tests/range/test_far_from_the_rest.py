@@ -525,6 +525,17 @@ def test_more_points_than_a_gram_matrix_is_formed_of_are_no_different(kind, far,
     assert abs(solution.objective) == pytest.approx(MEAN**2 / 2, rel=1e-6)
 
 
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("far", [1e4, 1e6, 1e8])
+def test_a_hull_that_a_few_far_points_make_is_solved_in_its_own_distance(far, form):
+    """Of ten points six are near, and the fraction 0.8 takes two of the others."""
+    x = np.r_[np.arange(1.0, 7.0), far * np.arange(1.0, 5.0)]
+    mean = (x[:6].sum() + far + 2 * far) / 8
+    for kind in ("points", "kernel"):
+        solution = cn.one_class_svm(FEATURES[kind](x[:, None]), 0.8, form).solve()
+        assert abs(solution.objective) == pytest.approx(mean**2 / 2, rel=1e-6)
+
+
 def test_a_value_that_is_not_told_from_zero_and_is_not_zero_is_warned_of(monkeypatch):
     in_the_length_of_the_points(monkeypatch)
     features = cn.LinearFeatures(two_groups(1e8)[:, None])
