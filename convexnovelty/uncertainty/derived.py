@@ -339,7 +339,7 @@ class _Lift:
         self.weights = sp.csr_array(svec_map(a.size).T @ sp.kron(up, up))
         self.entries = cp.vec(whole[:order, :order], order="F")
         self.constraints = [whole[:order, order] == face.down @ a]
-        self.unseen = bool(face.rest.size or face.beyond.size) or np.asarray(uncertainty.factor).shape[0] < a.size
+        self.unseen = bool(face.rest.size or face.stated.size) or np.asarray(uncertainty.factor).shape[0] < a.size
         self.rest = face.left_out(a)
 
 
@@ -347,7 +347,7 @@ def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -
     factor = np.asarray(uncertainty.factor)  # type: ignore[attr-defined]
     face = Face.of([membership], dimension, factor)
     _refuse_thin(uncertainty, membership, face)
-    if (face.rest.size or face.beyond.size) and uncertainty._tuner is not None:
+    if (face.rest.size or face.stated.size) and uncertainty._tuner is not None:
         # At a radius of zero, say, a set has null directions that it has at no other radius.
         elsewhere = [other for name in uncertainty.numbers() for other in _elsewhere(uncertainty, name)]
         face = Face.of([membership, *filter(None, map(_unless_empty, elsewhere))], dimension, factor)

@@ -26,9 +26,9 @@ KNOWN = 4e-12
 # variance in one member, and for less than none in another, where a lift has no minimum.
 TILTED = 1e-7
 SNAPPED = 1e-4  # angle up to which a null direction off a solver's points is taken for one that the centre has
-# Deviation, as a share of what columns have, in directions that equations call null. It is less than rounding of variances, and
-# more than rounding of means, along which a program would run away where nothing is paid for it.
-EXACT = 1e-10
+# Deviation of pairs, as a share of what columns have, in directions that equations call null. It is less than rounding of
+# variances, and more than rounding of means, along which a program would run away where nothing is paid for it.
+EXACT = 1e-9
 UNSEEN = 1e-10  # share below which a solver cannot tell a variance from none
 LEVEL = 1e-4  # share of the largest eigenvalue above which no direction is near to a null direction
 WIDE = 24  # dimension from which on a lift should be sparse
@@ -44,7 +44,7 @@ class Face:
     are left out of it, and ``slack`` bounds the deviation that the members may still have there (zero where a solver
     cannot tell it from zero): :math:`\sqrt{a'Sa} \le \sqrt{y'S_r y} + \mathrm{slack}\,\|\mathrm{rest}\,a\|` with
     :math:`S_r = \mathrm{up}'\,S\,\mathrm{up}`. Null directions that equations tell, the columns of ``stated``, are no part of
-    that; ``beyond`` tells how much of a direction lies along them.
+    that; for pairs ``beyond`` tells how much of a direction lies along them.
     """
 
     down: Array
@@ -105,7 +105,7 @@ class Face:
             rest=(vectors[:, ~seen] * spread[:, None]).T,
             probe=probe,
             stated=stated,
-            beyond=(apart * spread[:, None]).T,
+            beyond=(apart * spread[:, None]).T[: None if joint else 0],
             slack=float(np.sqrt(max(slack, UNSEEN))) if slack > UNSEEN or guessed else 0.0,
             unit=unit,
             null=null,

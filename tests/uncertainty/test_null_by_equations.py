@@ -95,7 +95,7 @@ def test_a_machine_against_a_factor_model(seed):
     assert found.objective == pytest.approx(expected, rel=2e-7)
 
 
-def test_a_machine_whose_direction_no_member_sees(rng):
+def test_a_machine_whose_direction_no_member_sees():
     """With n = null(F) and a class that is round, a = n / n'm is the best one where |n| is small: the set adds nothing."""
     F, mean = np.array([[0.3, -1.0, 0.2], [1.0, 0.5, 3.0]]), np.array([4.0, 2.0, -1.0])
     F = F @ (np.eye(3) - np.outer(mean, mean) / (mean @ mean))
@@ -251,3 +251,16 @@ def test_a_factor_model_that_is_far_larger_or_smaller_than_its_centre(size):
         assert sets.adversary(centred, a).value == pytest.approx(expected, rel=1e-7)
     plain = Factors(F).centred(cn.Moments(np.zeros(4), np.eye(4)))
     assert sets.membership_of(plain).widths.max() <= 1e2 * np.abs(F.T @ F).max()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_null_directions_that_both_classes_share(seed):
+    """2 sqrt(1.3) / |z| for means that differ by F'z: along the null directions of F they differ by rounding alone."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 9))
+    k = int(rng.integers(1, p))
+    F, z, away = rng.normal(size=(k, p)), rng.normal(size=k), 10 * rng.normal(size=p)
+    one, two = cn.Moments(away + F.T @ z, F.T @ F), cn.Moments(away, F.T @ F)
+    found = cn.two_class_mpm(one, two, Factors(F)).solve()
+    assert found.objective == pytest.approx(2 * REACH / np.linalg.norm(z), rel=2e-7)
+    assert np.linalg.norm(found.region.normal) <= 1e2
