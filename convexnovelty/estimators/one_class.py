@@ -104,7 +104,10 @@ class _KernelMachine(WeightedNoveltyEstimator):
         if others.size and 0 < free.size <= FACE and free.size * others.size <= ENTRIES:
             gram, cross = result.kernel(X[free]), result.kernel(X[free], X[others])
             doubts[others] = carried_doubts(gram, cross, own[free], own[others])
-        return boundary_tie(scores, level, doubts)
+        # A multiplier between its bounds says that its point lies on the boundary, however the scores are rounded.
+        lacking = level - scores[free]
+        known = lacking[(lacking <= CARRIED * own[free])]
+        return max(boundary_tie(scores, level, doubts), float(known.max(initial=0.0)))
 
     def _solver(self) -> str | None:
         if self.solver == "auto":

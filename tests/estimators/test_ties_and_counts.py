@@ -294,3 +294,21 @@ def test_equal_scores_of_a_sample_are_no_constant_where_points_between_have_othe
         machine = KernelLearningSVM(1.0, kernels=[cn.kernels.gaussian(gamma=200.0)]).fit(points)
     assert np.ptp(machine.score_samples(points)) < 1e-9
     assert machine.predict(points[:1] + 0.5) == -1
+
+
+@pytest.mark.parametrize("kind", [OneClassSVM, SoftBall])
+@pytest.mark.parametrize("width, nu", [(100.0, 0.07), (100.0, 0.3), (10.0, 0.1), (3.0, 0.05)])
+def test_points_whose_multipliers_are_between_their_bounds_are_inside(kind, width, nu):
+    """They lie on the boundary, whatever order their kernel values are added in."""
+    X = pytest.importorskip("sklearn.datasets").load_wine().data[:100]
+    kernel = cn.kernels.gaussian(gamma=width / X.var())
+    features = cn.KernelFeatures(X, kernel)
+    detector = kind(nu, kernel=kernel).fit(X)
+    problem = cn.one_class_svm(features, nu) if kind is OneClassSVM else cn.soft_ball(features, nu)
+    solution = problem.solve()
+    np.testing.assert_array_equal(detector.predict(X) > 0, solution.region.contains(features.training))
+    assert str(detector.guarantee_)[:3] == str(solution.guarantee)[:3]
+    # To rounding the optimum of the dual tells which multipliers lie between their bounds.
+    alpha = cn.one_class_svm(features, nu, form="dual").solve().values["alpha"]
+    between = (alpha > 1e-6 / (nu * 100)) & (alpha < (1 - 1e-6) / (nu * 100))
+    assert (detector.predict(X[between]) > 0).all()
