@@ -23,7 +23,7 @@ from convexnovelty.algorithms import woodbury
 from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
 from convexnovelty.algorithms.margin_unit import NEAR, margin_unit
-from convexnovelty.algorithms.polish import polished
+from convexnovelty.algorithms.polish import Polished, polished
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.cones import svec_map
 from convexnovelty.covariances import own_root
@@ -202,14 +202,19 @@ def _in_metric(sample: Sample, metric: Whitened, alpha: Array, nu: float) -> Rea
     return _reading(sample, metric.normal(alpha), nu, metric.deviation(alpha), metric.features.middle)
 
 
-def _polished(
-    sample: Sample, metric: Whitened, nu: float, unit: float, *, alpha: Any = None, plane: Any = None, **letters: Any
-) -> Reading | None:
-    """The plane in one metric that a solver's multipliers or its plane lie near to, or None where it was not found to rounding."""
+def _optimum(sample: Sample, metric: Whitened, nu: float, alpha: Any = None, plane: Any = None) -> Polished | None:
+    """The optimum in one metric that a solver's multipliers or its plane lie near to, or None where it was not found to rounding."""
     rows, n = np.asarray(metric.features.training), sample.features.n
     normal = rows.T @ alpha if plane is None else metric.inverse @ plane
     rounding = ROUNDING * np.abs(sample.points) @ (np.abs(metric.root) @ np.abs(normal))
-    found = polished(rows, np.full(n, slack_bound(nu, n)), start=alpha, scores=rows @ normal, doubt=rounding)
+    return polished(rows, np.full(n, slack_bound(nu, n)), start=alpha, scores=rows @ normal, doubt=rounding)
+
+
+def _polished(
+    sample: Sample, metric: Whitened, nu: float, unit: float, *, alpha: Any = None, plane: Any = None, **letters: Any
+) -> Reading | None:
+    """The plane of that optimum; a letter w is the plane itself."""
+    found = _optimum(sample, metric, nu, alpha, plane)
     if found is None:
         return None
     w, deviation = metric.root @ found.normal, float(np.linalg.norm(found.normal))
@@ -973,10 +978,19 @@ def _gram_program(
     upper = nu.parameter(lambda value: slack_bound(value, n), nonneg=True)
 
     def read(values: Any) -> Reading:
+        optimum = (
+            None if sample.worst is None else _optimum(sample, metric := sample.metric(), nu.value, values["alpha"])
+        )
+        if optimum is not None:
+            own, found = metric.root @ optimum.normal, optimum.multipliers
+            more = {name: letter(found) for name, letter in letters.items()}
+            size = float(np.linalg.norm(optimum.normal))
+            made = _reading(sample, own, nu.value, size, length, optimum.doubts, alpha=found, **more)
+            return replace(made, settled=True)
         found = values["alpha"]
         deviation = float(np.sqrt(max(found @ gram @ found, 0.0) * scale))
         more = {name: letter(found) for name, letter in letters.items()}
-        return _from_plane(sample, normal(found), nu.value, deviation, length, **more)
+        return _reading(sample, normal(found), nu.value, deviation, length, **more)
 
     objective = cp.quad_form(alpha, cp.psd_wrap(gram / unit**2)) / 2
     return Formulation(
