@@ -925,7 +925,11 @@ def block_dual(
         if 2 * result.objective >= (NEAR * _middle(gram)) ** 2:
             gamma = woodbury.expansion(sample.gram, result.multipliers, r, sample.weight)
             deviation = float(np.sqrt(2 * result.objective))
-            reading = _reading(sample, sample.points.T @ gamma, nu, deviation, _middle(gram), gamma=gamma)
+            normal = sample.points.T @ gamma
+            # The pair steps' own scores are of the metric's Gram matrix, which the plane knows by another sum.
+            apart = float(np.abs(sample.points @ normal - result.scores).max())
+            doubts = np.full(features.n, apart + result.violation)
+            reading = _reading(sample, normal, nu, deviation, _middle(gram), doubts, gamma=gamma)
             return _solution(reading, result.objective, "block dual", result.rounds, alpha=result.multipliers)
     metric = sample.metric()
     result = solve_dual(metric.features.training, "linear", upper=upper, tolerance=GAP, of_scores=GAP)

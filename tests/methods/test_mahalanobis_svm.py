@@ -728,3 +728,17 @@ def test_a_column_that_others_make_changes_nothing(column, node, uncertainty):
     found, right = (node(LinearFeatures(Z), 0.3, uncertainty) for Z in (np.column_stack([X, more]), X))
     found, right = (made.solve() if hasattr(made, "solve") else made for made in (found, right))
     assert found.objective == pytest.approx(right.objective, rel=1e-6)
+
+
+def test_a_point_next_to_the_boundary_is_counted_alike_by_programs_and_the_estimator():
+    """Twenty-six of ninety wines lie below the plane whose multipliers are all at a bound, one of them by 3e-6 of the offset."""
+    X = pytest.importorskip("sklearn.datasets").load_wine().data[:90]
+    kernel = kernels.gaussian(gamma="scale")
+    features, ball = KernelFeatures(X, kernel), FrobeniusBall(0.1)
+    made = [cn.mahalanobis_svm(features, 0.3, ball, form=form).solve() for form in ("primal", "dual")]
+    made += [module.block_dual(features, 0.3, ball)]
+    counts = {str(solution.guarantee).split(" of ")[0] for solution in made}
+    detector = cn.estimators.MahalanobisSVM(0.3, kernel=kernel, uncertainty=ball).fit(X)
+    inside = [solution.region.contains(features.training) for solution in made] + [detector.predict(X) > 0]
+    assert all((one == inside[0]).all() for one in inside)
+    assert counts == {str((~inside[0]).sum())} == {"26"}
