@@ -33,7 +33,7 @@ from convexnovelty.modelling import (
     squared_length,
     weights_differ,
 )
-from convexnovelty.regions import TIE_TOLERANCE, Ball, Guarantee, Interval, outside_span, spread
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Ball, Guarantee, Interval, outside_span, spread
 from convexnovelty.validation import Array, choice
 
 METHOD = Method(
@@ -99,7 +99,10 @@ class _AboutMean:
         if isinstance(features, KernelFeatures):
             self.beyond = outside_span(training, features.squared_norms())
         self.squares = np.einsum("ij,ij->i", self.phi, self.phi) + self.beyond
-        self.unit = middle_length(self.squares) if self.squares.any() else features.unit
+        # Where most points are the mean, what rounding leaves of them is no length of theirs.
+        terms = ROUNDING * (np.linalg.norm(training, axis=1) + np.linalg.norm(self.mean))
+        apart = np.where(self.squares > terms**2, self.squares, 0.0)
+        self.unit = middle_length(apart) if self.squares.any() else features.unit
 
     def gram(self) -> Array:
         """The inner products of the coordinates about the mean."""

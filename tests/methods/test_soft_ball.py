@@ -319,3 +319,14 @@ def test_the_checker_lets_centres_differ_by_the_root_of_what_values_miss(seed):
     X = rng.normal(size=(5 + seed, 3)) * [5.0, 0.5, 1.0]
     report = cn.check(cn.soft_ball(cn.KernelFeatures(X, kernels.gaussian()), 0.05))
     assert report.passed, report.table()
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_most_points_at_the_mean_are_no_unit(form, shift):
+    """In tenths the mean of these is two tenths up to rounding, of which the median length would be 1e-17."""
+    tenths = np.array([2, 2, 0, 2, 3, 2, 2, 2, 3, 3, 2, 1, 2])
+    found = cn.soft_ball(cn.LinearFeatures(0.1 * tenths[:, None] + shift), 2 / 13, form=form).solve()
+    # The two farthest points, 0 and 3 tenths, lie on the sphere round their middle.
+    assert abs(found.objective) == pytest.approx(0.15**2, rel=1e-9)
+    assert "0 of 13" in str(found.guarantee)
