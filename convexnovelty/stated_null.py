@@ -174,15 +174,19 @@ class StatedNull:
             groups.append(list(zip(i[alone & (entry == k)], factor[alone & (entry == k)], strict=True)))
         found = [list(group) for group in zip(*groups, strict=False)]
         turned = congruence(self.whole)
-        second = triangle(len(self.null))[1]
+        null = triangle(len(self.null))[1] >= self.axes.shape[1]
         identity = sp.eye_array(zero, format="csr")
-        parts, used = [], np.zeros(zero, dtype=bool)
-        for k, group in enumerate(found):
+        others = sp.csr_array(program.A[:zero] @ sp.diags_array((place < 0).astype(float)))
+        parts, used, said = [], np.zeros(zero, dtype=bool), np.zeros(size, dtype=bool)
+        for group in found:
             at, sizes = np.array([row for row, _ in group]), np.array([size for _, size in group])
             used[at] = True
             made = sp.csr_array(turned @ sp.diags_array(1.0 / sizes)) @ identity[at]
-            # That parts are zero need be said once.
-            parts.append(made if k == 0 else made[second < self.axes.shape[1]])
+            left, terms = abs(sp.csr_array(made @ others)), sp.csr_array(abs(made) @ abs(others))
+            # That parts are zero need be said once; an equation that ties them to something else says more.
+            alone = null & (_largest(left) <= CANCELLED * _largest(terms))
+            parts.append(made[~(alone & said)])
+            said |= alone
         return sp.csr_array(sp.vstack([identity[~used], *parts]))
 
     def _scales(self, program: ConicProgram, block: Block) -> Array | None:
@@ -196,6 +200,11 @@ class StatedNull:
             return None
         first, second = triangle(block.parameter)
         return np.asarray(np.sqrt(-rows.data[first == second]))
+
+
+def _largest(entries: sp.csr_array) -> Array:
+    """The largest entry of each row."""
+    return np.asarray(entries.max(axis=1).todense()).ravel()
 
 
 def _split(span: Array) -> tuple[Array, Array]:
