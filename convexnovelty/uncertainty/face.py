@@ -29,6 +29,8 @@ SNAPPED = 1e-4  # angle up to which a null direction off a solver's points is ta
 # Deviation of pairs, as a share of what columns have, in directions that equations call null. It is less than rounding of
 # variances, and more than rounding of means, along which a program would run away where nothing is paid for it.
 EXACT = 1e-9
+# Share of its terms up to which a mean's part along null directions is rounding: steps along them then end where they are charged.
+CANCELLED = 1e-12
 UNSEEN = 1e-10  # share below which a solver cannot tell a variance from none
 LEVEL = 1e-4  # share of the largest eigenvalue above which no direction is near to a null direction
 WIDE = 24  # dimension from which on a lift should be sparse
@@ -44,7 +46,7 @@ class Face:
     are left out of it, and ``slack`` bounds the deviation that the members may still have there (zero where a solver
     cannot tell it from zero): :math:`\sqrt{a'Sa} \le \sqrt{y'S_r y} + \mathrm{slack}\,\|\mathrm{rest}\,a\|` with
     :math:`S_r = \mathrm{up}'\,S\,\mathrm{up}`. Null directions that equations tell, the columns of ``stated``, are no part of
-    that; for pairs ``beyond`` tells how much of a direction lies along them.
+    that; for pairs ``beyond`` tells how much of a direction lies along them, and ``charge`` what deviation that counts as.
     """
 
     down: Array
@@ -53,6 +55,7 @@ class Face:
     probe: Array
     stated: Array
     beyond: Array
+    charge: float
     slack: float
     unit: float
     null: float
@@ -92,6 +95,9 @@ class Face:
         # What ties means to covariances is tilted in both, and takes from the loss what it adds along no null direction.
         joint = any(each.size > triangle for each in memberships)
         guessed = tilted and (joint or own < int(np.sum(~seen)))
+        centre = memberships[0].centre[:dimension] if joint else np.zeros(dimension)
+        along = (apart / spread[:, None]).T
+        rounding = bool((np.abs(along @ centre) <= CANCELLED * (np.abs(along) @ np.abs(centre))).all())
         scale = spread / unit
         # The rotation gives solvers digits along short axes. Its dense matrices cost more than all else in a large
         # lift, which does without where no direction is nearly a null direction.
@@ -106,6 +112,7 @@ class Face:
             probe=probe,
             stated=stated,
             beyond=(apart * spread[:, None]).T[: None if joint else 0],
+            charge=float(np.sqrt(UNSEEN)) if rounding else EXACT,
             slack=float(np.sqrt(max(slack, UNSEEN))) if slack > UNSEEN or guessed else 0.0,
             unit=unit,
             null=null,
@@ -114,7 +121,9 @@ class Face:
     def left_out(self, a: Any) -> Any:
         """What the directions that are left out may add to the deviation in a direction."""
         parts = [
-            (share, rows) for share, rows in ((self.slack, self.rest), (EXACT, self.beyond)) if share and rows.size
+            (share, rows)
+            for share, rows in ((self.slack, self.rest), (self.charge, self.beyond))
+            if share and rows.size
         ]
         # The shares stand before the norms: rows of next to nothing would be scaled to size one, and what solvers leave of them.
         return sum(share * cp.norm(rows @ a) for share, rows in parts) if parts else 0.0

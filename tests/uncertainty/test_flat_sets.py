@@ -40,6 +40,18 @@ def test_a_column_twice_changes_no_derived_counterpart(recipe, columns):
     assert found == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_means_that_are_rounding_along_null_directions_are_not_followed(seed):
+    """Copies of columns differ by nothing in the mean, and what rounding leaves of that is no gain."""
+    rng = np.random.default_rng(seed)
+    X, Z, W = rng.normal(3, 1, 60), rng.normal(1, 1, 60), rng.normal(2, 0.5, 60)
+    recipe = sets.DelageYe(0.02, 1.1)
+    expected = cn.single_class_mpm(cn.Moments.estimate(np.column_stack([X, Z, W])), 0.6, recipe).solve().objective
+    moments = cn.Moments.estimate(np.column_stack([X, Z, X, W, Z]))
+    found = METHOD.nodes["derived_counterpart"].function(moments, 0.6, recipe).solve().objective
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
 @pytest.mark.parametrize("dimension", [6, 30])
 def test_null_directions_are_left_out_of_a_lift_of_any_width(dimension, rng):
     """In coordinates of the range alone, a'Sa = (down a)' (up' S up) (down a): a lift of three dimensions."""
