@@ -106,12 +106,17 @@ class LoewnerInterval(CovarianceSet):
 
     def worst_deviation(self, a: cp.Expression) -> cp.Expression:
         """The deviation of the upper end."""
+        return cp.norm(cp.hstack([self.factor @ a, self._added(a)]))
+
+    def added_deviation(self, a: cp.Expression) -> cp.Expression:
+        """What the upper end has more than the centre."""
+        return cp.norm(self._added(a))
+
+    def _added(self, a: cp.Expression) -> cp.Expression:
         root = self.tuned("radius", np.sqrt)
         if isinstance(self.shape, str):
-            added = root * a if self.shape == "identity" else root * (self.factor @ a)
-        else:
-            added = root * (range_factor(self.excess) @ a)
-        return cp.norm(cp.hstack([self.factor @ a, added]))
+            return root * a if self.shape == "identity" else root * (self.factor @ a)
+        return root * (range_factor(self.excess) @ a)
 
     def worst_member(self, a: Array) -> Array:
         """The upper end."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty.algebra import Operator, alike, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
@@ -14,6 +16,7 @@ from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
 from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
 from convexnovelty.uncertainty.mean_within import MeanWithin
 from convexnovelty.uncertainty.norm_ball import NormBall
+from convexnovelty.validation import Array
 
 __all__ = ["CovarianceSum", "MeanSum", "MomentSum", "PointSum"]
 
@@ -62,6 +65,12 @@ class _LinearSum(_Sum):
         return Counterpart(value, [*one.constraints, *other.constraints])
 
 
+def _speaks_of_itself(kind: type) -> bool:
+    """Whether a class that says what it adds has the members that are meant: a derived class may have others."""
+    own = [next(c for c in kind.__mro__ if name in vars(c)) for name in ("added_deviation", "membership")]
+    return kind is CovarianceSum or (own[0] is not CovarianceSet and own[0] is own[1])
+
+
 @register("sum", PointSet)
 class PointSum(_LinearSum, PointSet):
     """Points that are displaced from the centre as a member of either set is, ``first + second``."""
@@ -84,7 +93,44 @@ class MeanSum(_LinearSum, MeanSet):
 
 @register("sum", CovarianceSet)
 class CovarianceSum(_Sum, CovarianceSet):
-    """Covariances that are displaced from the centre as a member of either set is, ``first + second``."""
+    r"""Covariances that are displaced from the centre as a member of either set is, ``first + second``.
+
+    Where the worst members of one part lie nowhere below the centre, a worst member of the other and what they have more are a
+    covariance together, so that :math:`\sup_S a'Sa` is the other's supremum and the square that the one adds.
+    """
+
+    def worst_deviation(self, a: cp.Expression) -> Counterpart | None:
+        """The norm of one part's worst deviation and of what the other adds, where one of the two classes says what that is."""
+        from convexnovelty.uncertainty.counterparts import worst_deviation
+
+        for part, other in self._ordered():
+            if (added := other.added_deviation(a)) is not None:
+                found = worst_deviation(part, a)
+                # A deviation that was derived does not show that it is none below zero.
+                deviation = found.value if found.value.is_nonneg() else cp.pos(found.value)
+                return Counterpart(cp.norm(cp.hstack([deviation, added])), found.constraints)
+        return None
+
+    def added_deviation(self, a: cp.Expression) -> cp.Expression | None:
+        """The norm of what both parts add."""
+        if len(self._ordered()) < 2:
+            return None
+        both = [part.added_deviation(a) for part in (self.first, self.second)]
+        return None if None in both else cp.norm(cp.hstack(both))
+
+    def worst_member(self, a: Array) -> Array | None:
+        """A worst member of one part, displaced as that of the other is."""
+        from convexnovelty.uncertainty.adversary import worst_member
+
+        for part, other in self._ordered():
+            if other.added_deviation(cp.Constant(a)) is not None and (member := other.worst_member(a)) is not None:
+                return np.asarray(worst_member(part, a) + member - self.center)
+        return None
+
+    def _ordered(self) -> list[tuple[Any, Any]]:
+        """The parts in both orders, the second of which says what it adds, of itself and not of a class that it is derived from."""
+        pairs = [(self.first, self.second), (self.second, self.first)]
+        return [(part, other) for part, other in pairs if _speaks_of_itself(type(other))]
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

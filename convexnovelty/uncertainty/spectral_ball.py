@@ -41,6 +41,10 @@ class SpectralBall(CovarianceSet):
         """The nominal deviation with the radius added to each variance."""
         return cp.norm(cp.hstack([self.factor @ a, self.tuned("radius", np.sqrt) * a]))
 
+    def added_deviation(self, a: cp.Expression) -> cp.Expression:
+        """The root of the radius times the length of the direction."""
+        return cp.norm(self.tuned("radius", np.sqrt) * a)
+
     def worst_member(self, a: Array) -> Array:
         """The largest member, the same for every direction."""
         return np.asarray(self.center + self.radius * np.eye(self.dimension))

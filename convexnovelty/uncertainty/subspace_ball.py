@@ -69,6 +69,10 @@ class SubspaceBall(CovarianceSet):
         """The nominal deviation with the radius added to each variance within the subspace."""
         return cp.norm(cp.hstack([self.factor @ a, self.tuned("radius", np.sqrt) * (self._basis.T @ a)]))
 
+    def added_deviation(self, a: cp.Expression) -> cp.Expression:
+        """The root of the radius times the length of the direction's part in the subspace."""
+        return cp.norm(self.tuned("radius", np.sqrt) * (self._basis.T @ a))
+
     def worst_member(self, a: Array) -> Array:
         """The nominal covariance moved along the part of the direction in the subspace."""
         if self._basis.shape[1] == 0:

@@ -54,6 +54,11 @@ class WishartBall(CovarianceSet):
         """The nominal deviation, stretched."""
         return self.tuned("radius", stein_root) * cp.norm(self.factor @ a)
 
+    def added_deviation(self, a: cp.Expression) -> cp.Expression:
+        """What the stretched axis has more."""
+        root = self.tuned("radius", lambda radius: np.sqrt(stein_root(radius) ** 2 - 1.0))
+        return cp.norm(root * (self.factor @ a))
+
     def worst_member(self, a: Array) -> Array:
         """One axis stretched."""
         F = np.asarray(self.factor)

@@ -234,6 +234,41 @@ def test_two_divergences_round_measurements_of_cells(axis):
         assert sets.adversary(held, a).value == pytest.approx(right, rel=2e-6)
 
 
+@pytest.mark.parametrize("direction", [[1.0, 1, 1, 1, 1], [1.0, -1, 1, 1, 1], [0.0, 0, 1, 0, 0]], ids=repr)
+def test_sums_beside_columns_of_much_smaller_variance(direction):
+    """Deviations from 7e-3 to 350. The suprema of both parts add, and so do the members that attain them."""
+    X = pytest.importorskip("sklearn.datasets").load_breast_cancer().data[:, [0, 2, 3, 9, 4]]
+    moments, a = cn.Moments.estimate(X), np.array(direction)
+    top = float(np.linalg.eigvalsh(moments.covariance)[-1])
+    shift, radius = 0.3 * math.sqrt(top), 0.1 * top
+    q, length = float(a @ moments.covariance @ a), float(np.linalg.norm(a))
+    for uncertainty, right in (
+        (sets.BuresBall(shift) + sets.WishartBall(0.2), (math.sqrt(q) + shift * length) ** 2 + stretch(0.2) * q),
+        (sets.WishartBall(0.2) + sets.FrobeniusBall(radius), (1 + stretch(0.2)) * q + radius * length**2),
+        (
+            sets.NuclearBall(radius) + sets.SpectralBall(radius) + sets.WishartBall(0.2),
+            (1 + stretch(0.2)) * q + 2 * radius * length**2,
+        ),
+    ):
+        held = uncertainty.centred(moments)
+        assert sets.evaluate_deviation(held, a) == pytest.approx(math.sqrt(right), rel=1e-12)
+        member = sets.worst_member(held, a)
+        assert a @ member @ a == pytest.approx(right, rel=1e-12)
+        assert np.linalg.eigvalsh(member)[0] >= -1e-9 * top
+
+
+def test_a_class_that_is_derived_from_one_that_says_what_it_adds_is_asked_for_its_members():
+    class Narrower(sets.FrobeniusBall):
+        def membership(self, S):
+            return [cp.norm(S - self.center, "fro") <= self.radius / 4]
+
+        def worst_deviation(self, a):
+            return None
+
+    held = (Narrower(0.4) + Narrower(0.4)).centred(cn.Moments(np.ones(2), np.eye(2)))
+    assert sets.evaluate_deviation(held, [1.0, 0.0]) == pytest.approx(math.sqrt(1.2), rel=1e-6)
+
+
 class Coordinates(sets.CovarianceSet):
     """Covariances that are diagonal in coordinates of the centre's own, with one bound on the diagonal."""
 
