@@ -24,12 +24,18 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.round_position import congruence
 from convexnovelty.validation import Array
 
-__all__ = ["SAME", "Face", "applied", "faces", "leaves", "well_inside", "with_margins"]
+__all__ = ["SAME", "SAME_BY_EQUATIONS", "Face", "applied", "faces", "leaves", "well_inside", "with_margins"]
 
 CANDIDATE = 1e-6  # share of the size of the slack below which an eigenvalue may be zero for all feasible points
 # Sizes, beside its terms, of what may distinguish an equation from another, or from none; tried in this order.
 SAME = (3e-5, 1e-3)
 ZERO = 1e-9  # what is left of a slack that is zero, in a program that was scaled to size one
+WIDEST = 1000  # variables up to which equations are asked for faces
+DEPENDENT = 1e-10  # share of their size up to which rows of length one are combinations of others
+ROUNDS = 4  # times that a face is looked for among what the equations tell, each of which doubles its digits
+# Least eigenvalue, of one, of a multiplier that exposes a face, and the share of it that rounding leaves of the others.
+CLEAR, LEFT = 0.1, 1e-10
+SAME_BY_EQUATIONS = 1e-9  # as SAME, where no face is tilted
 
 Minimise = Callable[[ConicProgram], Array | None]
 
@@ -38,7 +44,8 @@ Minimise = Callable[[ConicProgram], Array | None]
 class Face:
     """A block's rows in terms of its old ones: equations, nonnegative numbers and a smaller semidefinite cone.
 
-    ``exposing`` is the multiplier whose product with every feasible slack is zero.
+    ``exposing`` is the multiplier whose product with every feasible slack is zero. A face is ``exact`` where equations tell it, and
+    not a solver's point, which knows it with half of its digits.
     """
 
     block: Block
@@ -47,6 +54,7 @@ class Face:
     nonnegative: sp.csr_array
     semidefinite: sp.csr_array
     order: int
+    exact: bool = False
 
 
 def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: Minimise) -> list[Face]:
@@ -78,7 +86,7 @@ def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: M
             face = _candidate(block, slack)
             if face is not None and face.equations.shape[0] >= stated and left > before / 2:
                 break  # what moves so little shows no smaller candidate, however often it is asked
-    return found
+    return _by_equations(programs, found)
 
 
 def well_inside(program: ConicProgram, x: Array) -> bool:
@@ -136,7 +144,7 @@ def leaves(program: ConicProgram, found: Sequence[Face], minimise: Minimise) -> 
 
 def _exact(found: Sequence[Face]) -> list[Face]:
     """Faces whose equations are rows of the program, with no tilt that a solver's points have."""
-    return [face for face in found if face.block.kind == "nonnegative"]
+    return [face for face in found if face.exact]
 
 
 def _candidate(block: Block, slack: Array) -> Face | None:
@@ -145,7 +153,7 @@ def _candidate(block: Block, slack: Array) -> Face | None:
     if block.kind == "nonnegative":
         tight = slack <= CANDIDATE
         each = sp.eye_array(rows, format="csr")
-        return Face(block, tight.astype(float), each[tight], each[~tight], nothing, 0) if tight.any() else None
+        return Face(block, tight.astype(float), each[tight], each[~tight], nothing, 0, True) if tight.any() else None
     if block.kind == "second_order":
         length = float(np.linalg.norm(slack[1:]))
         if slack[0] <= CANDIDATE:  # how far inside of the cone such a slack is says nothing
@@ -160,9 +168,14 @@ def _candidate(block: Block, slack: Array) -> Face | None:
     used = values > CANDIDATE * max(float(values[-1]), CANDIDATE)
     if used.all():
         return None
-    Q, N = vectors[:, used], vectors[:, ~used]
+    return _semidefinite_face(block, vectors[:, used], vectors[:, ~used])
+
+
+def _semidefinite_face(block: Block, Q: Array, N: Array, *, exact: bool = False) -> Face:
+    """Slacks that vary along the columns of Q alone, and not along those of N."""
     whole = svec_map(block.parameter)
     mixed = sp.csr_array(sp.kron(sp.csr_array(Q.T), sp.csr_array(N.T)) @ whole)
+    nothing = sp.csr_array((0, block.rows.stop - block.rows.start))
     return Face(
         block,
         svec(N @ N.T),
@@ -170,7 +183,65 @@ def _candidate(block: Block, slack: Array) -> Face | None:
         nothing,
         congruence(Q) if Q.size else nothing,
         Q.shape[1],
+        exact,
     )
+
+
+def _by_equations(programs: Sequence[ConicProgram], found: list[Face]) -> list[Face]:
+    r"""The same faces, those of semidefinite cones to rounding where the programs' equations tell them.
+
+    A multiplier :math:`(U_k)` of the cones is zero on all points of the equations, which are :math:`Ex = e`, where
+    :math:`\sum_kA_k'U_k` and :math:`\sum_kb_k'U_k` are those of one combination of them. Such multipliers are a linear space. The
+    nearest one to what a solver's points show exposes the face if it is positive semidefinite of the same rank.
+    """
+    asked = [k for k, face in enumerate(found) if face.block.kind == "semidefinite" and not face.exact]
+    refined = list(found)
+    while asked:
+        told = {
+            k: N for k, N in zip(asked, _exposed(programs, [found[k] for k in asked]), strict=True) if N is not None
+        }
+        if len(told) == len(asked):
+            for k, N in told.items():
+                Q = np.asarray(np.linalg.svd(N)[0][:, N.shape[1] :])
+                refined[k] = _semidefinite_face(found[k].block, Q, N, exact=True)
+            break
+        asked = list(told)  # what the equations do not tell says nothing of the others
+    return refined
+
+
+def _exposed(programs: Sequence[ConicProgram], asked: Sequence[Face]) -> list[Array | None]:
+    """Directions, as columns, that each face's slacks take to zero by equations; None where these do not tell them."""
+    first = programs[0]
+    if first.c.size > WIDEST:
+        return [None] * len(asked)
+    whole = np.column_stack([first.A.toarray(), *(program.b for program in programs)])
+    reach = np.abs(whole).max(axis=0)
+    whole = whole / np.where(reach > 0, reach, 1.0)
+    stated = whole[: first.cones.zero]
+    lengths = np.linalg.norm(stated, axis=1, keepdims=True)
+    turned, upper, _ = scipy.linalg.qr((stated / np.where(lengths > 0, lengths, 1.0)).T, mode="economic", pivoting=True)
+    basis = turned[:, np.abs(np.diag(upper)) > DEPENDENT]
+    held = np.vstack([whole[face.block.rows] for face in asked])
+    left, sizes, _ = np.linalg.svd(held - (held @ basis) @ basis.T)
+    free = left[:, np.append(sizes, np.zeros(len(left) - sizes.size)) <= DEPENDENT * np.linalg.norm(held, 2)]
+    null = [_columns(smat(face.exposing, face.block.parameter), face.block.parameter - face.order)[0] for face in asked]
+    starts = np.cumsum([0, *(face.exposing.size for face in asked)])
+    for _ in range(ROUNDS):
+        nearest = free @ (free.T @ np.concatenate([svec(N @ N.T) for N in null]))
+        split = [
+            _columns(smat(nearest[start:stop], len(N)), N.shape[1])
+            for start, stop, N in zip(starts[:-1], starts[1:], null, strict=True)
+        ]
+        null = [N for N, _ in split]
+    return [N if exact else None for N, exact in split]
+
+
+def _columns(matrix: Array, rank: int) -> tuple[Array, bool]:
+    """The range of the part of a symmetric matrix of that rank with the largest eigenvalues, and whether there is no other part."""
+    values, vectors = np.linalg.eigh(matrix)
+    others = values.size - rank
+    exact = values[others] > CLEAR and np.abs(values[:others]).max(initial=0.0) <= LEFT * values[others]
+    return vectors[:, others:], bool(exact)
 
 
 def _furthest(

@@ -33,7 +33,7 @@ from convexnovelty.cones import Cones, triangle
 from convexnovelty.conic import Boost, ConicProgram, interior_scales
 from convexnovelty.direct import attempts, by_splitting, is_large, splits
 from convexnovelty.errors import EmptySetError, RecompilationError, SolverError, UnboundedSetError
-from convexnovelty.facial import SAME, applied, faces, leaves, well_inside, with_margins
+from convexnovelty.facial import SAME, SAME_BY_EQUATIONS, applied, faces, leaves, well_inside, with_margins
 from convexnovelty.places import (
     CERTIFICATE,
     DEPENDENT,
@@ -181,7 +181,7 @@ class Membership:
         if not self.tilted:
             inside = onto_equations(ConicProgram(scaled.c, A, right, cones), inside)
         slack = cones.projected(right - A @ inside)
-        rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self._found else 0.0)
+        rows, columns = interior_scales(A, slack, cones, ROUNDING, TILT if self.tilted else 0.0)
         if self._stated is not None:
             rows, columns = self._stated.evened(rows, columns, A[: cones.zero], frame, self.columns)
         self._transform = sp.csr_array(sp.diags_array(rows) @ transform)
@@ -254,7 +254,7 @@ class Membership:
         """
         program = self._scaled
         whole = extent_along(program, self.columns) if self.tilted else None
-        for same in SAME:
+        for same in SAME if self.tilted else (SAME_BY_EQUATIONS,):
             transform, cones = applied(program, self._found, same)
             if whole is None:
                 return transform, cones
@@ -511,7 +511,7 @@ class Membership:
     @property
     def tilted(self) -> bool:
         """Whether the set is flat in directions that were read off a solver's points, which know them to :data:`TILT`."""
-        return any(face.block.kind != "nonnegative" for face in self._found)
+        return any(not face.exact for face in self._found)
 
     # -- a radius as a parameter -------------------------------------------------------------------------------------
 

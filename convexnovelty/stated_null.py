@@ -60,8 +60,9 @@ class StatedNull:
             matrices = _span(programs, columns, lengths)
             if matrices is None or not len(matrices):
                 return None
-            sizes = np.sqrt(np.abs(np.einsum("kii->ki", matrices)).max(axis=0))
-            sizes = np.where(sizes > ROUNDING * sizes.max(), sizes, 1.0)
+            squares = np.abs(np.einsum("kii->ki", matrices)).max(axis=0)
+            # A column without variance has no length, and what rounding leaves of it is none.
+            sizes = np.sqrt(np.where(squares > ROUNDING * squares.max(), squares, 1.0))
             span = _beside(matrices)
             null, axes = _split(span)
             if not null.size:
@@ -157,7 +158,26 @@ class StatedNull:
         told = np.abs(A.data) > CANCELLED * np.asarray(terms).ravel()
         A = sp.csr_array((A.data[told], (A.coords[0][told], A.coords[1][told])), shape=A.shape)
         rounding = CANCELLED * (abs(transform) @ np.abs(program.b))
+        A, floor = self._cleared(A, right, cones.zero)
+        rounding = np.maximum(rounding, floor)
         return replace(program, A=A, b=np.where(np.abs(right) > rounding, right, 0.0), cones=cones)
+
+    def _cleared(self, A: sp.csr_array, right: Array, zero: int) -> tuple[sp.csr_array, Array]:
+        """The matrix without what equations of null entries have as rounding of the null directions, and such rounding of their right side.
+
+        Each number counts beside the largest one of its column, whatever the size of a variable.
+        """
+        null = triangle(len(self.null))[1] >= self.axes.shape[1]
+        sizes = _largest(sp.csr_array(abs(A).T))
+        even = abs(A) @ sp.diags_array(1.0 / np.where(sizes > 0, sizes, 1.0))
+        own, behind = _largest(even[:, self.columns]), _largest(even[:, self.columns[null]])
+        own[zero:] = behind[zero:] = 0.0
+        stated = np.divide(np.abs(right), own, out=np.zeros(right.size), where=own > 0)
+        entries = sp.coo_array(A)
+        i, j = entries.coords
+        told = np.abs(entries.data) > CANCELLED * behind[i] * sizes[j]
+        cleared = sp.csr_array((entries.data[told], (i[told], j[told])), shape=A.shape)
+        return cleared, CANCELLED * behind * float(stated.max(initial=0.0))
 
     def _equations(self, program: ConicProgram) -> sp.csr_array:
         """The map of equations in which each entry of the covariance stands alone to those of its parts."""

@@ -97,7 +97,9 @@ class Face:
         guessed = tilted and (joint or own < int(np.sum(~seen)))
         centre = memberships[0].centre[:dimension] if joint else np.zeros(dimension)
         along = (apart / spread[:, None]).T
-        rounding = bool((np.abs(along @ centre) <= CANCELLED * (np.abs(along) @ np.abs(centre))).all())
+        # Coordinates without variance may be made of others, and be rounding of these.
+        terms = np.where(spread > FLOOR * unit, np.abs(centre), np.abs(centre).max(initial=0.0))
+        rounding = bool((np.abs(along @ centre) <= CANCELLED * (np.abs(along) @ terms)).all())
         scale = spread / unit
         # The rotation gives solvers digits along short axes. Its dense matrices cost more than all else in a large
         # lift, which does without where no direction is nearly a null direction.
