@@ -29,7 +29,7 @@ from convexnovelty import validation
 from convexnovelty.errors import InputError
 from convexnovelty.owned import read_only
 from convexnovelty.regions import SOLVED, TIE_TOLERANCE, Guarantee, spread
-from convexnovelty.validation import Array, fraction, nonnegative, number
+from convexnovelty.validation import Array, fraction, integer, nonnegative, number
 
 __all__ = ["Calibration", "threshold_rank"]
 
@@ -52,14 +52,14 @@ def threshold_rank(
 
     Raises
     ------
-    InputError when there are too few points for any threshold, with the number that would do.
+    InputError when there are too few points for any threshold, with the number that would do, and for arguments that are none.
 
     Examples
     --------
     >>> threshold_rank(99, 0.05), threshold_rank(99, 0.05, confidence=0.95)
     (95, 98)
     """
-    alpha = fraction(false_positive_rate, name)
+    size, alpha = integer(size, "size", 0), fraction(false_positive_rate, name)
     if confidence is None:
         flagged = math.floor(alpha * (size + 1) * (1 + WHOLE))
         if flagged < 1:

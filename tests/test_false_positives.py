@@ -40,6 +40,12 @@ def test_rank_with_a_confidence_is_the_smallest_that_keeps_it(alpha: float, conf
         assert rank == 1 + int(np.argmax(failing <= delta * (1 + 1e-9)))
 
 
+@pytest.mark.parametrize("size", [None, "9", math.nan, math.inf, 9.5, [10], -1])
+def test_a_number_of_held_out_points_is_a_whole_number(size: object) -> None:
+    with pytest.raises(InputError, match="size: .* was found"):
+        threshold_rank(size, 0.2)  # type: ignore[arg-type]
+
+
 @given(
     st.lists(st.integers(0, 4), min_size=4, max_size=30),
     st.sampled_from([0.2, 0.25, 0.3, 0.5, 0.77]),
