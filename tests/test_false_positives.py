@@ -42,7 +42,7 @@ def test_rank_with_a_confidence_is_the_smallest_that_keeps_it(alpha: float, conf
 
 @pytest.mark.parametrize("size", [None, "9", math.nan, math.inf, 9.5, [10], -1])
 def test_a_number_of_held_out_points_is_a_whole_number(size: object) -> None:
-    with pytest.raises(InputError, match="size: .* was found"):
+    with pytest.raises(InputError, match=r"size: .* was found"):
         threshold_rank(size, 0.2)  # type: ignore[arg-type]
 
 

@@ -13,8 +13,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import linprog
 from scipy.special import ndtr
 from scipy.stats import ortho_group
+from sklearn.datasets import load_diabetes, load_iris
 from sklearn.svm import SVC, OneClassSVM
 
 import convexnovelty as cn
@@ -775,6 +777,44 @@ def test_extreme_penalties(C):
 
 
 # -- cases from the field ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [1e5, 1e6, 1e7, 1e8])
+@pytest.mark.parametrize("data", ["diabetes", "iris"])
+def test_dear_slacks_of_classes_that_overlap(C, data):
+    """The value lies above the least sum of slacks, a linear program's, and below that plus what its plane's variance costs."""
+    if data == "iris":
+        X, positive = load_iris().data[50:, :2], np.arange(100) >= 50
+    else:
+        X, positive = load_diabetes().data, load_diabetes().target > 150
+    machine = MomentClassifier(slack_penalty=C).fit(X, positive)
+    P, N = X[positive], X[~positive]
+    mean, S = N.mean(axis=0), np.cov(N.T, bias=True)
+    S = S + 1e-6 * (mean @ mean + np.trace(S)) * np.eye(len(S))
+    root, (n, p) = np.linalg.inv(np.linalg.cholesky(S)).T, P.shape
+    D = (P - mean) @ root
+    found = linprog(
+        np.append(np.zeros(p), np.ones(n)),
+        -np.hstack([D, np.eye(n)]),
+        -np.ones(n),
+        bounds=[(None, None)] * p + [(0, None)] * n,
+    )
+    least, v = C * found.fun, found.x[:p]
+    # In whitened coordinates the variance is the squared length.
+    assert least * (1 - 1e-9) <= machine.objective_ <= (least + v @ v) * (1 + 1e-9)
+    w = machine.score_.normal
+    slacks = np.maximum(1 - (P - mean) @ w, 0)
+    assert w @ S @ w + C * slacks.sum() == pytest.approx(machine.objective_, rel=1e-7)
+    lost = int((P @ w < mean @ w + 1 - 1e-7).sum())
+    assert (machine.predict(P) == 0).sum() == lost
+    assert f"{lost} of {n} positive points are rejected" in str(machine.guarantee_)
+
+
+def test_slacks_that_are_dear_beyond_rounding_are_refused_by_coordinates():
+    """Multipliers of 1e12 leave a value unknown, which the message brackets."""
+    P, N = load_iris().data[100:, :2], cn.Moments.estimate(load_iris().data[50:100, :2])
+    with pytest.raises(SolverError, match=r"the value lies between .* slacks are so dear"):
+        module.coordinate_descent(P, N, 1e12)
 
 
 def test_b16_b18_a_feature_that_negatives_never_have():
