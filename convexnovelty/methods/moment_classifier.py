@@ -112,6 +112,9 @@ def _hard(slack_penalty: Slack = None) -> str | None:
     return "a hard margin has no slacks" if slack_penalty is None else None
 
 
+# The price of slacks, beside that of the plane's variance, that solvers resolve where classes overlap.
+DEAREST = 1e6
+
 OFF_RANGE = "the covariance is singular and some positive point lies off its range, so that it has no whitened image"
 
 
@@ -211,7 +214,12 @@ def _inseparable(uncertainty: MomentSet, within: float | None = None) -> Infeasi
     )
 
 
-def _unresolved(unit: float) -> SolverError:
+def _unresolved(unit: float, price: float) -> SolverError:
+    if price > DEAREST * unit:
+        return SolverError(
+            f"slack_penalty: {price:.6g} was found, beside which what the plane's variance costs is below what a solver resolves "
+            f"where slacks are left; give at most {DEAREST * unit:.3g}"
+        )
     return SolverError(
         "positives: the solver found no point where slacks always leave one, since the positives' distance from the "
         f"negative mean is {unit**-0.5:.3g} deviations, more than it resolves; give a slack_penalty of its inverse square"
@@ -405,7 +413,7 @@ def _program(
         read=read,
         composed=read,  # a bound that the point itself grants
         tunables={t.name: t for t in (price, mean_price) if t is not None} | robust.tunables(),
-        diagnose=lambda: _unresolved(frame.unit) if price is not None else _nearly(X, moments, current()),
+        diagnose=lambda: _unresolved(frame.unit, price.value) if price is not None else _nearly(X, moments, current()),
         suspect=suspect,
     )
 

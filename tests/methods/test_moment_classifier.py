@@ -817,6 +817,16 @@ def test_slacks_that_are_dear_beyond_rounding_are_refused_by_coordinates():
         module.coordinate_descent(P, N, 1e12)
 
 
+def test_a_price_that_no_solver_resolves_is_named():
+    """The price is at fault, and not the distance of ordinary data."""
+    X, positive = load_diabetes().data, load_diabetes().target > 150
+    problem = cn.moment_classifier(X[positive], cn.Moments.estimate(X[~positive]), 1e10)
+    with pytest.raises(SolverError, match=r"slack_penalty: 1e\+10 was found.*give at most") as refused:
+        problem.solve()
+    limit = float(str(refused.value).rpartition("give at most ")[2])
+    assert cn.moment_classifier(X[positive], cn.Moments.estimate(X[~positive]), limit).solve().status == "optimal"
+
+
 def test_b16_b18_a_feature_that_negatives_never_have():
     """The second column is 5 for every negative and 6 for the positives: they are told apart for certain."""
     negatives = np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
