@@ -24,7 +24,17 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.round_position import congruence
 from convexnovelty.validation import Array
 
-__all__ = ["SAME", "SAME_BY_EQUATIONS", "Face", "applied", "faces", "leaves", "well_inside", "with_margins"]
+__all__ = [
+    "SAME",
+    "SAME_BY_EQUATIONS",
+    "Face",
+    "applied",
+    "exact_faces",
+    "faces",
+    "leaves",
+    "well_inside",
+    "with_margins",
+]
 
 CANDIDATE = 1e-6  # share of the size of the slack below which an eigenvalue may be zero for all feasible points
 # Sizes, beside its terms, of what may distinguish an equation from another, or from none; tried in this order.
@@ -32,6 +42,8 @@ SAME = (3e-5, 1e-3)
 ZERO = 1e-9  # what is left of a slack that is zero, in a program that was scaled to size one
 WIDEST = 1000  # variables up to which equations are asked for faces
 DEPENDENT = 1e-10  # share of their size up to which rows of length one are combinations of others
+# Eigenvalues of a member's slack, beside the largest, that are none, and those that are some; and the angle to a solver's face.
+NULL, SEEN, TILT = 1e-12, 1e-7, 1e-2
 ROUNDS = 4  # times that a face is looked for among what the equations tell, each of which doubles its digits
 # Least eigenvalue, of one, of a multiplier that exposes a face, and the share of it that rounding leaves of the others.
 CLEAR, LEFT = 0.1, 1e-10
@@ -86,7 +98,7 @@ def faces(programs: Sequence[ConicProgram], points: Sequence[Array], minimise: M
             face = _candidate(block, slack)
             if face is not None and face.equations.shape[0] >= stated and left > before / 2:
                 break  # what moves so little shows no smaller candidate, however often it is asked
-    return _by_equations(programs, found)
+    return found
 
 
 def well_inside(program: ConicProgram, x: Array) -> bool:
@@ -187,37 +199,58 @@ def _semidefinite_face(block: Block, Q: Array, N: Array, *, exact: bool = False)
     )
 
 
-def _by_equations(programs: Sequence[ConicProgram], found: list[Face]) -> list[Face]:
-    r"""The same faces, those of semidefinite cones to rounding where the programs' equations tell them.
+def exact_faces(programs: Sequence[ConicProgram], found: list[Face], member: Array | None = None) -> list[Face]:
+    r"""The same faces, those of semidefinite cones to rounding where a known ``member`` or the programs' equations tell them.
+
+    The slack of a member is zero along all that a face leaves out, and shows it where nothing else is zero.
 
     A multiplier :math:`(U_k)` of the cones is zero on all points of the equations, which are :math:`Ex = e`, where
     :math:`\sum_kA_k'U_k` and :math:`\sum_kb_k'U_k` are those of one combination of them. Such multipliers are a linear space. The
     nearest one to what a solver's points show exposes the face if it is positive semidefinite of the same rank.
     """
-    asked = [k for k, face in enumerate(found) if face.block.kind == "semidefinite" and not face.exact]
-    refined = list(found)
+    refined = [face if face.exact or member is None else _shown(face, programs[0], member) for face in found]
+    asked = [k for k, face in enumerate(refined) if face.block.kind == "semidefinite" and not face.exact]
     while asked:
-        told = {
-            k: N for k, N in zip(asked, _exposed(programs, [found[k] for k in asked]), strict=True) if N is not None
-        }
+        null = _exposed(programs, [refined[k] for k in asked], _exact(refined))
+        told = {k: N for k, N in zip(asked, null, strict=True) if N is not None}
         if len(told) == len(asked):
             for k, N in told.items():
-                Q = np.asarray(np.linalg.svd(N)[0][:, N.shape[1] :])
-                refined[k] = _semidefinite_face(found[k].block, Q, N, exact=True)
+                refined[k] = _exactly(refined[k].block, N)
             break
         asked = list(told)  # what the equations do not tell says nothing of the others
     return refined
 
 
-def _exposed(programs: Sequence[ConicProgram], asked: Sequence[Face]) -> list[Array | None]:
-    """Directions, as columns, that each face's slacks take to zero by equations; None where these do not tell them."""
+def _exactly(block: Block, N: Array) -> Face:
+    return _semidefinite_face(block, np.asarray(np.linalg.svd(N)[0][:, N.shape[1] :]), N, exact=True)
+
+
+def _shown(face: Face, program: ConicProgram, member: Array) -> Face:
+    """The face that leaves out what the slack of a member has no part in, if it is the same as far as solvers can tell."""
+    if face.block.kind != "semidefinite":
+        return face
+    order, rows = face.block.parameter, face.block.rows
+    values, vectors = np.linalg.eigh(smat(program.b[rows] - program.A[rows] @ member, order))
+    k = order - face.order
+    largest = float(np.abs(values).max())
+    if not (
+        k < order and largest > CANDIDATE and np.abs(values[:k]).max() <= NULL * largest < values[k] * (NULL / SEEN)
+    ):
+        return face
+    N = vectors[:, :k]
+    guessed = _columns(smat(face.exposing, order), k)[0]
+    return _exactly(face.block, N) if np.linalg.norm(guessed - N @ (N.T @ guessed)) <= TILT else face
+
+
+def _exposed(programs: Sequence[ConicProgram], asked: Sequence[Face], known: Sequence[Face]) -> list[Array | None]:
+    """Directions, as columns, that each face's slacks take to zero by equations and ``known`` faces; None where these do not tell."""
     first = programs[0]
     if first.c.size > WIDEST:
         return [None] * len(asked)
     whole = np.column_stack([first.A.toarray(), *(program.b for program in programs)])
     reach = np.abs(whole).max(axis=0)
     whole = whole / np.where(reach > 0, reach, 1.0)
-    stated = whole[: first.cones.zero]
+    stated = np.vstack([whole[: first.cones.zero], *(face.equations @ whole[face.block.rows] for face in known)])
     lengths = np.linalg.norm(stated, axis=1, keepdims=True)
     turned, upper, _ = scipy.linalg.qr((stated / np.where(lengths > 0, lengths, 1.0)).T, mode="economic", pivoting=True)
     basis = turned[:, np.abs(np.diag(upper)) > DEPENDENT]

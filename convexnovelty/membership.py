@@ -33,7 +33,7 @@ from convexnovelty.cones import Cones, triangle
 from convexnovelty.conic import Boost, ConicProgram, interior_scales
 from convexnovelty.direct import attempts, by_splitting, is_large, splits
 from convexnovelty.errors import EmptySetError, RecompilationError, SolverError, UnboundedSetError
-from convexnovelty.facial import SAME, SAME_BY_EQUATIONS, applied, faces, leaves, well_inside, with_margins
+from convexnovelty.facial import SAME, SAME_BY_EQUATIONS, applied, exact_faces, faces, leaves, well_inside, with_margins
 from convexnovelty.places import (
     CERTIFICATE,
     DEPENDENT,
@@ -285,8 +285,16 @@ class Membership:
             held.append(program)
             self._points.append(point)
         self._scaled = scaled
-        self._found = faces(held, self._points, minimiser)
+        member = None if known is None else completed(scaled, self.columns, self._entering(frame, known))
+        if member is not None and not holds(scaled, member, EXACT):
+            member = None
+        self._found = exact_faces(held, faces(held, self._points, minimiser), member)
         return scaled, frame, inside
+
+    def _entering(self, frame: sp.csr_array, known: Array) -> Array:
+        """A vector of the set's variables as compiled in the coordinates of a frame."""
+        own = sp.csc_array(frame[self._arrays.columns][:, self.columns])
+        return np.asarray(scipy.sparse.linalg.spsolve(own, known - self._start[self._arrays.columns]))
 
     def _posed(self, known: Array | None, around: Array | None) -> tuple[ConicProgram, sp.csr_array, Array]:
         """The program in scale, what takes its coordinates to those that came in, and a point inside of it.
@@ -328,10 +336,8 @@ class Membership:
 
         Before, a solver's first point had no digits that would show how thin the set is.
         """
-        own = sp.csc_array(frame[self._arrays.columns][:, self.columns])
-        member = scipy.sparse.linalg.spsolve(own, known - self._start[self._arrays.columns])
         self._hidden = False
-        point = self._first_point(program, member)
+        point = self._first_point(program, self._entering(frame, known))
         return self._posed_around(program, frame, point) if self.thin else (program, frame, inside)
 
     def _posed_around(
