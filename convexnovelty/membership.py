@@ -288,7 +288,7 @@ class Membership:
         member = None if known is None else completed(scaled, self.columns, self._entering(frame, known))
         if member is not None and not holds(scaled, member, EXACT):
             member = None
-        self._found = exact_faces(held, faces(held, self._points, minimiser), member)
+        self._found = exact_faces(held, self._points, faces(held, self._points, minimiser), member)
         return scaled, frame, inside
 
     def _entering(self, frame: sp.csr_array, known: Array) -> Array:

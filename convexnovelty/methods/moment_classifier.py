@@ -395,6 +395,10 @@ def _program(
         more = letters_read or {}
         return _read(X, moments, current(), tail, values["w"], distance + nearer, kappa, 1 + nearer / distance, **more)
 
+    def settled(values: Any) -> Reading:
+        found = None if price is None or mean_price is not None else _settled(X, moments, price.value, current(), tail)
+        return read(values) if found is None else _told(found, "w", "xi", "b", "kappa")
+
     def suspect() -> InfeasibleError | None:
         if price is not None:
             return None
@@ -410,7 +414,7 @@ def _program(
         cp.Problem(cp.Minimize(objective), constraints),
         letters,
         objective_unit=frame.unit,
-        read=read,
+        read=settled,
         composed=read,  # a bound that the point itself grants
         tunables={t.name: t for t in (price, mean_price) if t is not None} | robust.tunables(),
         diagnose=lambda: _unresolved(frame.unit, price.value) if price is not None else _nearly(X, moments, current()),
@@ -572,6 +576,7 @@ def _not_dense(negative_moments: Moments | None) -> str | None:
 # Relative gaps of the coordinates' optimality that are asked for one after the other: multipliers that are large at dear slacks
 # make the first one more than the value is wanted to, which is CONFIRMED.
 TOLERANCES, CONFIRMED = (1e-10, 1e-13), 1e-7
+FEW = 2000  # points up to which a program's region is that of the optimum to rounding
 RANK = 1e-12  # share of the largest singular value below which points on the boundary depend on each other
 
 
@@ -667,9 +672,10 @@ def dual(
 
     def read(values: Any) -> Reading:
         penalty = None if price is None else price.value
-        made = _from_multipliers(X, negative_moments, uncertainty, tail, penalty, values["beta"], "dual")
-        letters = {name: value for name, value in made.values.items() if name != "beta"}
-        return Reading(made.region, made.guarantee, letters=letters)
+        made = None if penalty is None else _settled(X, negative_moments, penalty, uncertainty, tail)
+        if made is None:
+            made = _from_multipliers(X, negative_moments, uncertainty, tail, penalty, values["beta"], "dual")
+        return _told(made, *(name for name in made.values if name != "beta"))
 
     return Formulation(
         cp.Problem(cp.Maximize(objective), constraints),
@@ -748,6 +754,23 @@ def _cost(positives: Any, moments: Moments, made: Solution, upper: float) -> flo
     least, slacks = float(scores.min()), float(np.maximum(1 - scores, 0.0).sum())
     soft = variance + upper * slacks if slacks else variance
     return min(soft, variance / least**2) if least > 0 else soft
+
+
+def _settled(positives: Any, moments: Moments, slack_penalty: float, uncertainty: Set, tail: Tail) -> Solution | None:
+    """The optimum with a soft margin to rounding, which tells points on the boundary from those that are lost; None for large samples.
+
+    A solver's point knows scores there to the root of its tolerance only where a multiplier just reaches its bound.
+    """
+    if positives.shape[0] > FEW or _no_metric(positives, moments, uncertainty) is not None:
+        return None
+    try:
+        return coordinate_descent(positives, moments, slack_penalty, uncertainty, tail)
+    except (IndefiniteError, SolverError):
+        return None
+
+
+def _told(made: Solution, *letters: str) -> Reading:
+    return Reading(made.region, made.guarantee, letters={name: made.values[name] for name in letters})
 
 
 def sequential(

@@ -827,6 +827,28 @@ def test_a_price_that_no_solver_resolves_is_named():
     assert cn.moment_classifier(X[positive], cn.Moments.estimate(X[~positive]), limit).solve().status == "optimal"
 
 
+# Positives around a mean of 0, the variance, the price, the minimum w of v w^2 + C sum max(0, 1 - x w), and how many are lost.
+KINKS = [
+    ([2.8, 2.0], 2.0, 1.0, 0.5, 0),
+    ([17, 11, 7, 11, 23, 1, 28, 7, 26, 10, 13], 1.0, 2.0, 1.0, 0),
+    ([4, 16, -5, 24, 19, 22, 12, 26, 10, 25, 24, 25, -5, -1, 4, 4, 1], 4.0, 1.0, 0.25, 4),
+]
+
+
+@pytest.mark.parametrize(("x", "variance", "C", "w", "lost"), KINKS)
+@pytest.mark.parametrize("node", ["moment_classifier", "with_offset", "dual"])
+def test_points_on_the_boundary_are_not_lost(node, x, variance, C, w, lost):
+    """Where a multiplier just reaches its bound, a solver knows the boundary to the root of its tolerance only."""
+    x = np.array(x, dtype=float)
+    slopes = [2 * variance * w - C * x[keep].sum() for keep in (x * w <= 1, x * w < 1)]
+    assert slopes[0] <= 0 <= slopes[1]  # w is the minimum, in numbers that doubles hold
+    build = getattr(module, node)
+    solution = build(x[:, None], cn.Moments([0.0], [[variance]]), C).solve()
+    assert (~solution.region.contains(x[:, None])).sum() == lost
+    assert np.asarray(solution.values["w"]).item() == pytest.approx(w, rel=1e-14)
+    assert (f"{lost} of" in str(solution.guarantee)) == (lost > 0)
+
+
 def test_b16_b18_a_feature_that_negatives_never_have():
     """The second column is 5 for every negative and 6 for the positives: they are told apart for certain."""
     negatives = np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])

@@ -66,3 +66,31 @@ def test_the_bound_of_two_classes_of_few_rows(radius):
     expected = cn.two_class_mpm(x, y, sets.KLBall(0.2)).solve().guarantee.bound
     found = cn.two_class_mpm(x, y, sets.KLBall(0.2) & sets.GelbrichBall(radius)).solve().guarantee.bound
     assert found == pytest.approx(expected, rel=1e-5)
+
+
+class Relative(sets.CovarianceSet):
+    """Between two multiples of the centre, which says by inequalities alone that null directions stay so."""
+
+    def membership(self, S):
+        return [S << (1 + self.radius) * self.center, S >> (1 - self.radius) * self.center]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_between_two_multiples_of_a_singular_centre(seed):
+    """The worst member is the larger multiple, and a box of correlations that large bounds nothing."""
+    moments, rng = few_rows(seed, ratio=10.0), np.random.default_rng(seed)
+    for recipe in (Relative(0.3), Relative(0.3) & sets.EntrywiseInterval(20.0)):
+        centred, a = recipe.centred(moments), rng.standard_normal(6)
+        expected = np.sqrt(1.3 * a @ moments.covariance @ a)
+        assert evaluate_deviation(centred, a) == pytest.approx(expected, rel=1e-6)
+        found = sets.adversary(centred, a)
+        assert found.value == pytest.approx(expected, rel=1e-6)
+        assert a @ found.member @ a == pytest.approx(expected**2, rel=2e-6)
+        assert not membership_of(centred.plain()).tilted
+
+
+@pytest.mark.parametrize("times", [1.3, 1.15, 1.03, 0.8])
+def test_the_gauge_between_two_multiples_of_a_singular_centre(times):
+    moments = few_rows(1, ratio=10.0)
+    centred = (Relative(0.3) & sets.EntrywiseInterval(20.0)).centred(moments)
+    assert sets.gauge(centred, times * moments.covariance) == pytest.approx(abs(times - 1) / 0.3, rel=1e-6)
