@@ -20,6 +20,8 @@ from convexnovelty.validation import Array
 
 __all__ = ["CovarianceSum", "MeanSum", "MomentSum", "PointSum"]
 
+ROUNDING = 1e-12  # share of the largest entry up to which an eigenvalue below zero is rounding
+
 
 class _Sum(Operator):
     r"""The Minkowski sum of displacements, :math:`\{c + (u - c) + (v - c) : u \in A,\ v \in B\}`.
@@ -116,7 +118,8 @@ class CovarianceSum(_Sum, CovarianceSet):
         if len(self._ordered()) < 2:
             return None
         both = [part.added_deviation(a) for part in (self.first, self.second)]
-        return None if None in both else cp.norm(cp.hstack(both))
+        # One by one, since == of an expression is a constraint.
+        return None if any(one is None for one in both) else cp.norm(cp.hstack(both))
 
     def worst_member(self, a: Array) -> Array | None:
         """A worst member of one part, displaced as that of the other is."""
@@ -124,7 +127,10 @@ class CovarianceSum(_Sum, CovarianceSet):
 
         for part, other in self._ordered():
             if other.added_deviation(cp.Constant(a)) is not None and (member := other.worst_member(a)) is not None:
-                return np.asarray(worst_member(part, a) + member - self.center)
+                more = member - self.center
+                # Within a sum a part that names no worst member has the adversary's, which may lie below the centre elsewhere.
+                if np.linalg.eigvalsh(more)[0] >= -ROUNDING * float(np.abs(member).max()):
+                    return np.asarray(worst_member(part, a) + more)
         return None
 
     def _ordered(self) -> list[tuple[Any, Any]]:

@@ -6,6 +6,7 @@ of means take the radius off the distance.
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 
@@ -255,6 +256,73 @@ def test_sums_beside_columns_of_much_smaller_variance(direction):
         member = sets.worst_member(held, a)
         assert a @ member @ a == pytest.approx(right, rel=1e-12)
         assert np.linalg.eigvalsh(member)[0] >= -1e-9 * top
+
+
+ADDING = {
+    "frobenius": (sets.FrobeniusBall(0.1), lambda a, C: 0.1 * a @ a),
+    "spectral": (sets.SpectralBall(0.2), lambda a, C: 0.2 * a @ a),
+    "nuclear": (sets.NuclearBall(0.15), lambda a, C: 0.15 * a @ a),
+    "wishart": (sets.WishartBall(0.1), lambda a, C: stretch(0.1) * a @ C @ a),
+    "loewner": (sets.LoewnerInterval(0.3, "nominal"), lambda a, C: 0.3 * a @ C @ a),
+    "subspace": (sets.SubspaceBall(np.eye(3)[:, :2], 0.25), lambda a, C: 0.25 * a[:2] @ a[:2]),
+    "diagonal": (sets.DiagonalBall(1, 0.4), lambda a, C: 0.4 * (a**2).max()),
+}
+
+
+@pytest.mark.parametrize("parts", list(itertools.product(ADDING, repeat=3))[::6], ids="-".join)
+def test_a_sum_may_be_bracketed_either_way(parts):
+    """The squares add, whichever two parts come first."""
+    (one, f), (two, g), (three, h) = (ADDING[name] for name in parts)
+    moments, a = cn.Moments([4.0, 3.0, 2.0], np.diag([1.0, 4.0, 0.5]) + 0.2), np.array([1.0, -2.0, 0.5])
+    C = moments.covariance
+    right = a @ C @ a + f(a, C) + g(a, C) + h(a, C)
+    for uncertainty in (one + (two + three), (one + two) + three):
+        held = uncertainty.centred(moments)
+        assert sets.evaluate_deviation(held, a) == pytest.approx(math.sqrt(right), rel=1e-6)
+        member = sets.worst_member(held, a)
+        assert a @ member @ a == pytest.approx(right, rel=1e-6)
+        assert np.linalg.eigvalsh(member)[0] > 0
+
+
+def test_sums_within_sums_follow_their_numbers():
+    """The suprema of balls add up to one of all radii, before and after one of them changes."""
+    moments = cn.Moments([4.0, 3.0, 2.0], np.diag([1.0, 4.0, 0.5]) + 0.2)
+    nested = sets.FrobeniusBall(0.1) + (sets.SpectralBall(0.2) + (sets.NuclearBall(0.3) + sets.FrobeniusBall(0.4)))
+    program = cn.single_class_mpm(moments, CONFIDENCE, nested)
+    for radius in (0.3, 1.2):
+        program.set(second_first_radius=radius)
+        right = cn.single_class_mpm(moments, CONFIDENCE, sets.FrobeniusBall(0.7 + radius)).solve().objective
+        assert program.solve().objective == pytest.approx(right, rel=1e-6)
+
+
+class Capped(sets.CovarianceSet):
+    """A ball whose members reach to half of its radius, above the centre along a direction and below it elsewhere."""
+
+    def membership(self, S):
+        step = S - self.center
+        return [cp.norm(step, "fro") <= self.radius, self.radius / 2 * np.eye(3) - step >> 0]
+
+    def added_deviation(self, a):
+        return cp.norm(np.sqrt(self.radius / 2) * a)
+
+
+class Below(Capped):
+    """The same ball, of which a class says nothing, and names a member far below the centre."""
+
+    added_deviation = sets.CovarianceSet.added_deviation
+
+    def worst_member(self, a):
+        half = self.radius / 2
+        return self.center + np.diag([half, -half, -half])
+
+
+def test_a_worst_member_of_a_sum_within_a_sum_is_a_covariance():
+    """What the inner sum's part names no worst member for may lie below the centre where the others do."""
+    moments, a = cn.Moments(np.zeros(3), np.diag([1.0, 0.26, 0.26])), np.array([1.0, 0.0, 0.0])
+    held = (Below(0.5) + (sets.FrobeniusBall(0.2) + Capped(0.5))).centred(moments)
+    member = sets.worst_member(held, a)
+    assert a @ member @ a == pytest.approx(1.7, rel=1e-6)
+    assert np.linalg.eigvalsh(member)[0] >= -1e-9
 
 
 def test_a_class_that_is_derived_from_one_that_says_what_it_adds_is_asked_for_its_members():
