@@ -588,9 +588,11 @@ class Membership:
     @cached_property
     def _is_stated(self) -> bool:
         """Whether the membership's own equations leave one point, and not what its inequalities were reduced to."""
-        stated = self._raw.A[: self._raw.cones.zero]
-        if self._moving or not stated.shape[0] or stated.shape[1] > SMALL:
+        raw = self._raw
+        if self._moving or not raw.cones.zero or raw.c.size > SMALL:
             return False
+        # In scale: beside further variables in units of their own all that members do may be less than their rounding.
+        stated = raw.equilibrated()[0].A[: raw.cones.zero]
         free = scipy.linalg.null_space(stated.toarray(), rcond=FLAT)
         return bool(np.linalg.norm(free[self._arrays.columns]) <= FLAT)
 

@@ -203,9 +203,11 @@ def _eliminated(found: Position) -> Position:
     A, columns, zero = found.A, found.columns, found.cones.zero
     inner = np.setdiff1d(np.arange(A.shape[1]), columns)
     stated, rest = A[:zero], A[zero:]
-    if not inner.size or not stated[:, inner].nnz:
+    # Columns that were solved for before may have rounding in what is left: taken for entries it would be solved for again.
+    held = _without_rounding(stated)[:, inner]
+    if not held.nnz:
         return found
-    left, sizes, right = np.linalg.svd(stated[:, inner].toarray(), full_matrices=True)
+    left, sizes, right = np.linalg.svd(held.toarray(), full_matrices=True)
     rank = int(np.sum(sizes > DEPENDENT * sizes[0]))
     solved = sp.csr_array((right[:rank].T / sizes[:rank]) @ left[:, :rank].T)
     others = sp.eye_array(rest.shape[0], format="csr")
@@ -226,6 +228,15 @@ def _eliminated(found: Position) -> Position:
     told = sp.csr_array(sp.diags_array(says.astype(float)) @ left_over)
     told.eliminate_zeros()
     return Position(combined, turned, told, less, np.arange(own))
+
+
+def _without_rounding(rows: sp.csr_array) -> sp.csr_array:
+    """Rows without entries that are next to nothing beside their largest."""
+    entries = sp.coo_array(rows)
+    largest = np.asarray(abs(rows).max(axis=1).todense()).ravel()
+    told = np.abs(entries.data) > NOTHING * largest[entries.coords[0]]
+    i, j = (coords[told] for coords in entries.coords)
+    return sp.csr_array((entries.data[told], (i, j)), shape=rows.shape)
 
 
 def _turn(found: Position) -> sp.csr_array | None:

@@ -1,0 +1,90 @@
+"""Images and preimages of intersections whose members are tied by equations, met by their membership.
+
+The truth of each is a small program in the coordinates of the part, or a closed form: with the centre :math:`S_0 = TY_0T'` the members
+of an image are :math:`TYT'`, and :math:`a'TYT'a` is the variance of Y along :math:`T'a`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import convexnovelty as cn
+from convexnovelty import uncertainty as sets
+from convexnovelty.uncertainty.derived import membership_of
+
+
+def deviations(uncertainty, a):
+    """By the class's own form, by the membership, and by a member that attains it."""
+    return [
+        sets.evaluate_deviation(uncertainty, a),
+        sets.evaluate_deviation(uncertainty, a, "derived"),
+        sets.adversary(uncertainty, a).value,
+    ]
+
+
+def drawn(seed, order):
+    """A covariance and a number generator that goes on from there."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(order, order))
+    return A @ A.T + 0.1 * np.eye(order), rng
+
+
+def largest(centre, b, member, constraints):
+    """The largest deviation of a member along b, by a program in coordinates in which the centre is the identity."""
+    added = cp.Problem(cp.Maximize(b @ member @ b), constraints).solve(solver="CLARABEL")
+    return math.sqrt(b @ centre @ b + added)
+
+
+@pytest.mark.parametrize("seed", [8, 13, 16, 39, 133, 210, 225, 260])
+def test_image_of_a_ball_within_a_plane_and_an_interval_of_its_own_image(seed):
+    """Worst deviations by membership lay up to 27 per cent below those of members, or no member could be found."""
+    S, rng = drawn(seed, 3)
+    B, T, inner, a = rng.normal(size=(3, 2)), rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), rng.normal(size=3)
+    part = sets.SubspaceBall(B, 0.1) & sets.FrobeniusBall(0.2) & sets.LoewnerInterval(0.6, "nominal").image(inner)
+    held = part.image(T).centred(cn.Moments(np.ones(3), S))
+    back = np.linalg.inv(T)
+    Y0, b, X = back @ S @ back.T, T.T @ a, cp.Variable((2, 2), symmetric=True)
+    q = np.linalg.solve(np.linalg.cholesky(Y0), B)
+    step, share = B @ X @ B.T, q @ X @ q.T
+    within = [cp.norm(X, "fro") <= 0.1, cp.norm(step, "fro") <= 0.2, share << 0.6 * np.eye(3), share >> -np.eye(3)]
+    right = largest(Y0, b, step, within)
+    assert right >= math.sqrt(a @ S @ a)
+    assert deviations(held, a) == pytest.approx([right] * 3, rel=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("seed", "twice"),
+    [(1, False), (10, False), (45, False), (53, False), (1, True), (5, True), (39, True), (51, True)],
+)
+def test_image_of_covariances_that_differ_in_their_diagonal(seed, twice):
+    """The centre is a member of all of them, which were called empty, or in which no member could be found."""
+    S, rng = drawn(seed, 4)
+    T = rng.normal(size=(4, 4))
+    part = sets.DiagonalBall(1, 0.4) & sets.LoewnerInterval(0.3, "nominal")
+    image = part.image(T).image(T.T) if twice else part.image(T)
+    T = T.T @ T if twice else T
+    held, a = image.centred(cn.Moments(np.ones(4), S)), np.ones(4)
+    back = np.linalg.inv(T)
+    Y0, b, delta = back @ S @ back.T, T.T @ a, cp.Variable(4)
+    root = np.linalg.inv(np.linalg.cholesky(Y0))
+    share = root @ cp.diag(delta) @ root.T
+    within = [cp.norm(delta, 1) <= 0.4, share << 0.3 * np.eye(4), share >> -np.eye(4)]
+    right = largest(Y0, b, cp.diag(delta), within)
+    assert deviations(held, a) == pytest.approx([right] * 3, rel=2e-6)
+
+
+@pytest.mark.parametrize(("largest_variance", "seed"), [(1e4, 19), (1e6, 19), (1e6, 34)])
+def test_an_interval_by_its_image_is_no_point(largest_variance, seed):
+    """All that members do was less than rounding of further variables in units of their own, and the set counted as its centre."""
+    rng = np.random.default_rng(seed)
+    axes, T = np.linalg.qr(rng.normal(size=(3, 3)))[0], rng.normal(size=(3, 3))
+    S = axes @ np.diag([largest_variance, 0.3, 0.05]) @ axes.T
+    # The ball is wider than what the interval leaves along the middle axis, half of its variance more.
+    part = sets.LoewnerInterval(0.5, "nominal").image(T) & sets.FrobeniusBall(0.6)
+    held = part.centred(cn.Moments(np.ones(3), (S + S.T) / 2))
+    assert not membership_of(held).is_point
+    assert deviations(held, axes[:, 1]) == pytest.approx([math.sqrt(1.5 * 0.3)] * 3, rel=2e-6)
