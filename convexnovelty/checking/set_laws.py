@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty import uncertainty as sets
+from convexnovelty._lazy import cp
 from convexnovelty.checking.gaps import largest, shortfall
 from convexnovelty.checking.report import Row
 from convexnovelty.checking.set_values import KAPPA, around, distance, evaluator, joint, law_row, unit_of
@@ -53,7 +54,7 @@ def exactness(recipe: UncertaintySet) -> list[Row]:
 
 
 def own_laws(recipe: UncertaintySet, moments: Moments, tried: list[Array], tolerance: float) -> list[Row]:
-    """The rows on gauge, ellipsoidal form, closed forms at other numbers, radius zero, rotation and subspaces, where stated."""
+    """The rows on gauge, ellipsoidal form, added deviation, closed forms at other numbers, radius zero, rotation and subspaces, where stated."""
     rows: list[Row] = []
     if _states_gauge(recipe) or _has_size(recipe, moments):
         claim = "the gauge is the least radius at which the set holds a member"
@@ -65,6 +66,13 @@ def own_laws(recipe: UncertaintySet, moments: Moments, tried: list[Array], toler
         rows.append(
             tried_row(
                 recipe, "ellipsoidal", "counterpart", claim, lambda: _ellipsoidal_gap(recipe, moments, tried), tolerance
+            )
+        )
+    if _added(around(recipe, moments), tried[0]) is not None:
+        claim = "what the class adds to the nominal deviation makes the counterpart"
+        rows.append(
+            tried_row(
+                recipe, "added deviation", "counterpart", claim, lambda: _added_gap(recipe, moments, tried), tolerance
             )
         )
     rows += _rows_at_other_numbers(recipe, moments, tried[0], tolerance)
@@ -241,6 +249,19 @@ def _ellipsoidal_gap(recipe: UncertaintySet, moments: Moments, tried: list[Array
         if isinstance(centred, MomentSet):
             gaps.append(_relative(told[1], sets.evaluate_deviation(centred, a), centred, a))
     return largest(gaps)
+
+
+def _added(centred: Any, a: Array) -> float | None:
+    """The worst deviation by what the class adds to the nominal one, where it states that."""
+    added = centred.added_deviation(cp.Constant(a)) if isinstance(centred, CovarianceSet) else None
+    return None if added is None else math.hypot(float(np.linalg.norm(centred.factor @ a)), float(added.value))
+
+
+def _added_gap(recipe: UncertaintySet, moments: Moments, tried: list[Array]) -> float:
+    centred = around(recipe, moments)
+    route = "best" if recipe.exactness == "conservative" else "derived"
+    told = [(_added(centred, a), a) for a in tried]
+    return largest(_relative(d, evaluator(centred)(a, route), centred, a) for d, a in told if d is not None)
 
 
 def _relative(one: float, other: float, centred: UncertaintySet, a: Array) -> float:

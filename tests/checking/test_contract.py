@@ -107,6 +107,9 @@ def test_a_planted_fault_has_a_row_of_its_own(base, name, functions, claim):
     assert found[claim]
 
 
+ADDED = "what the class adds to the nominal deviation makes the counterpart"
+
+
 def frobenius(self, a):
     return cp.norm(cp.hstack([self.factor @ a, np.sqrt(self.radius) * a]))
 
@@ -124,6 +127,9 @@ def frobenius(self, a):
         ("ellipsoidal", lambda self: self.center + self.radius * np.eye(2), None),
         ("ellipsoidal", lambda self: self.center + 0.2 * np.eye(2), "the closed forms hold at other values of radius"),
         ("ellipsoidal", lambda self: self.center, "the ellipsoidal form is the counterpart"),
+        ("added_deviation", lambda self, a: np.sqrt(self.radius) * cp.norm(a), None),
+        ("added_deviation", lambda self, a: np.sqrt(0.5 * self.radius) * cp.norm(a), ADDED),
+        ("added_deviation", lambda self, a: np.sqrt(2.0 * self.radius) * cp.norm(a), ADDED),
         ("sample", lambda self, rng: self.center[0], "samples are members"),
         ("gauge", lambda self, S: self.radius, "the gauge is the least radius at which the set holds a member"),
         ("gauge", lambda self, S: self.nonsense, "the gauge is the least radius at which the set holds a member"),
