@@ -327,13 +327,17 @@ def listed(value: Any, name: str, wanted: str) -> list[Any]:
 
 
 def labels(value: Any, name: str) -> Any:
-    """Labels as they were given, which are compared and never computed with; hidden ones are refused.
+    """Labels as they were given, which are compared and never computed with; hidden ones are refused, and complex ones, which have no order.
 
     scikit-learn makes floats of the whole numbers and truth values that pandas holds beside a mask, and NumPy of whole numbers
     that no integer type holds together; floats do not tell whole numbers above 2**53 apart.
     """
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise InputError(f"{name}: {int(np.ma.getmaskarray(value).sum())} labels are masked; give a label to every row")
+    if getattr(getattr(value, "dtype", None), "kind", "") == "c":
+        raise InputError(
+            f"{name}: complex numbers were found, which have no order; give real numbers or words for labels"
+        )
     if hasattr(value, "iloc") and value.ndim == 2 and value.shape[1] == 1:
         return np.reshape(np.asarray(labels(value.iloc[:, 0], name)), (-1, 1))
     if isinstance(value, (list, tuple)):

@@ -309,3 +309,9 @@ def test_whole_numbers_that_float64_holds_are_scores() -> None:
     assert validation.scores(held, "s").tolist() == held
     assert validation.scores(np.array([1e300, 2.0**60 + 1]), "s").size == 2
     assert validation.scores(pd.Series([3]), "s").tolist() == [3.0]
+
+
+@pytest.mark.parametrize("value", [np.array([0j, 1j]), pd.Series([1 + 0j, 2])])
+def test_complex_numbers_are_no_labels(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^y: complex numbers were found, .* give real numbers or words"):
+        validation.labels(value, "y")
