@@ -33,7 +33,8 @@ from convexnovelty.cones import Cones, triangle
 from convexnovelty.conic import Boost, ConicProgram, interior_scales
 from convexnovelty.direct import attempts, by_splitting, is_large, splits
 from convexnovelty.errors import EmptySetError, RecompilationError, SolverError, UnboundedSetError
-from convexnovelty.facial import SAME, SAME_BY_EQUATIONS, applied, exact_faces, faces, leaves, well_inside, with_margins
+from convexnovelty.exact_faces import SAME_BY_EQUATIONS, exact_faces
+from convexnovelty.facial import SAME, applied, faces, leaves, well_inside, with_margins
 from convexnovelty.places import (
     CERTIFICATE,
     DEPENDENT,
