@@ -9,6 +9,7 @@ import numpy as np
 
 from convexnovelty.cones import smat, svec
 from convexnovelty.errors import InputError
+from convexnovelty.uncertainty.algebra import elsewhere
 from convexnovelty.uncertainty.arguments import along, blocks_of, known_set
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, UncertaintySet
 from convexnovelty.uncertainty.derived import membership_of
@@ -40,14 +41,19 @@ class Adversary:
         self.uncertainty = uncertainty
         # Mean and covariance that do not know of each other are attacked one by one.
         self._split = isinstance(uncertainty, Product) and not uncertainty.means.uses_covariance
+        self._elsewhere = elsewhere(uncertainty)
         if isinstance(uncertainty, Product) and self._split:
             self._means, self._spread = Adversary(uncertainty.means), Adversary(uncertainty.covariances)
+        elif self._elsewhere is not None:
+            self._there = Adversary(self._elsewhere[0])
         else:
             self._membership = membership_of(uncertainty.plain())
 
     def __call__(self, a: Any, kappa: float | None = None) -> Worst:
         """The worst case for the direction ``a``; for joint sets of moments also at ``kappa``."""
         a = along(self.uncertainty, a)
+        if self._elsewhere is not None:
+            return self._brought(self._there(self._elsewhere[1].T @ a, kappa), *self._elsewhere)
         d, p = _towards(a), a.size
         if isinstance(self.uncertainty, MomentSet):
             kappa = nonnegative(1.0 if kappa is None else kappa, "kappa")
@@ -71,6 +77,8 @@ class Adversary:
             return self(a)
         known_set(self.uncertainty, "covariance", "moments")
         a = along(self.uncertainty, a)
+        if self._elsewhere is not None:
+            return self._brought(self._there.deviation(self._elsewhere[1].T @ a), *self._elsewhere)
         if self._split:
             spread = self._spread(a)
             return Worst(spread.value, (self._means(a).member, spread.member))
@@ -78,6 +86,19 @@ class Adversary:
         _, v = self._membership.maximise(np.concatenate([np.zeros(p), svec(np.outer(d, d))]))
         m, S = v[:p], smat(v[p:], p)
         return Worst(float(np.sqrt(max(float(a @ S @ a), 0.0))), (m, S))
+
+    def _brought(self, worst: Worst, part: Any, T: Array) -> Worst:
+        """What a matrix makes of a worst member of a set in other coordinates, where the worst case is the same."""
+        if not isinstance(worst.member, tuple):
+            return Worst(worst.value, _congruent(T, worst.member))
+        m, S = worst.member
+        held: Any = self.uncertainty
+        return Worst(worst.value, (held.center_mean + T @ (m - part.center_mean), _congruent(T, S)))
+
+
+def _congruent(T: Array, S: Array) -> Array:
+    made = T @ S @ T.T
+    return np.asarray((made + made.T) / 2)
 
 
 def _towards(a: Array) -> Array:

@@ -21,9 +21,9 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite
-from convexnovelty.validation import vector
+from convexnovelty.validation import Array, vector
 
-__all__ = ["Operator", "alike", "operate", "register"]
+__all__ = ["Operator", "alike", "elsewhere", "operate", "register"]
 
 ENROLS_NOTHING = "the base of the operators on sets"
 
@@ -49,7 +49,7 @@ class Operator(Composite):
         def make() -> Any:
             made = self._placed(around)
             if self._tuner is None and not (isinstance(made, MeanSet) and made.uses_covariance):
-                membership_of(made)
+                membership_of(_at_home(made))
             return made
 
         return self._remembered(around, make)
@@ -66,6 +66,14 @@ class Operator(Composite):
 
     def _around(self, around: Any) -> dict[str, UncertaintySet]:
         return {name: placed(part, around) for name, part in self.parts().items()}
+
+    @property
+    def elsewhere(self) -> tuple[Any, Array] | None:
+        """The set in other coordinates, and the invertible matrix that takes its members to those of this one; None for itself.
+
+        Where the matrix has made covariances thin, their worst cases are known there, and not here.
+        """
+        return None
 
     @property
     def uses_covariance(self) -> bool:
@@ -97,6 +105,18 @@ class Operator(Composite):
             cp.Variable(block.shape, PSD=True) if block.ndim == 2 else block + cp.Variable(block.shape)
             for block in map(np.asarray, blocks)
         ]
+
+
+def elsewhere(uncertainty: Any) -> tuple[Any, Array] | None:
+    """The coordinates in which worst cases over covariances, or pairs, are derived, where they are others."""
+    known = isinstance(uncertainty, Operator) and isinstance(uncertainty, (CovarianceSet, MomentSet))
+    return uncertainty.elsewhere if known else None
+
+
+def _at_home(uncertainty: Any) -> Any:
+    """The set in the coordinates in which its worst cases are derived."""
+    other = elsewhere(uncertainty)
+    return uncertainty if other is None else _at_home(other[0])
 
 
 def placed(part: UncertaintySet, around: Any) -> Any:

@@ -15,6 +15,7 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.direct import minimum
 from convexnovelty.errors import ConvexNoveltyError, InputError, SolverError
 from convexnovelty.membership import Counterpart, as_counterpart
+from convexnovelty.uncertainty.algebra import elsewhere
 from convexnovelty.uncertainty.arguments import along, known_set
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support, membership_of
@@ -65,6 +66,8 @@ def worst_loss(
     a = as_expression(a, size=pair.dimension)
 
     def derive() -> Counterpart:
+        if (other := elsewhere(pair)) is not None:
+            return worst_loss(other[0], other[1].T @ a, kappa, "derived", spread=spread)
         if isinstance(pair, Product) and not pair.means.uses_covariance:
             # Two small programs instead of one in the product, each in units of its own.
             shift = _in_units(lambda direction: derived_support(pair.means, direction), a, pair.means)
@@ -89,6 +92,8 @@ def worst_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "
             given = given.covariances
 
     def derive() -> Counterpart:
+        if (other := elsewhere(given)) is not None:
+            return worst_deviation(other[0], other[1].T @ a, "derived")
         return _in_units(lambda direction: derived_deviation(given, direction), a, given)
 
     return derive() if route == "derived" else _closed_or(given, "worst_deviation", (a,), route, derive)
@@ -120,6 +125,8 @@ def _has_own(uncertainty: UncertaintySet | None) -> bool:
     if isinstance(uncertainty, Product):
         parts = [p for p in uncertainty.parts().values() if not isinstance(p, (ExactMean, ExactCovariance))]
         return not parts or any(map(_has_own, parts))
+    if (other := elsewhere(uncertainty)) is not None:
+        return _has_own(other[0])
     for base, names in _OWN.items():
         if isinstance(uncertainty, base):
             return any(getattr(type(uncertainty), name) is not getattr(base, name) for name in names)

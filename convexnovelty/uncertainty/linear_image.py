@@ -79,6 +79,11 @@ class _Image(Operator):
         return [*tied, *cone, *self.joined(self.part, inner, tuple(congruent(back, S) for S in context))]
 
     @property
+    def elsewhere(self) -> tuple[Any, Array] | None:
+        """The part, and the matrix where it is invertible; None for a class with other members."""
+        return (self.part, self.matrix) if self._invertible and type(self).membership is _Image.membership else None
+
+    @property
     def _invertible(self) -> bool:
         """Whether the centre is what the matrix makes of the part's, to more digits than a solver has."""
         rows, columns = self.matrix.shape

@@ -82,6 +82,18 @@ class _Preimage(Operator):
             return self.part, R  # which lies around the matrix's image of the centre already
         return self._placed_part(R, around), R
 
+    @property
+    def elsewhere(self) -> tuple[Any, Array] | None:
+        """The part, and the inverse of a square matrix; None for a class with other members."""
+        rows, columns = self.matrix.shape
+        # The numbers of a part that a tall one has moved into its range would not be followed.
+        if self._moments is None or rows > columns or self._within is None:
+            return None
+        if type(self).membership is not _Preimage.membership:
+            return None
+        part, R = self._within
+        return part, np.asarray(np.linalg.inv(R))
+
     def _of_part(self, name: str, w: Any, *rest: Any) -> Counterpart | None:
         """The part's worst case of that name at what the inverse makes of the direction."""
         from convexnovelty.uncertainty import counterparts
