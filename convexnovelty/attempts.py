@@ -46,10 +46,14 @@ Rung = tuple[str, Mapping[str, Any]]  # a solver and its options
 
 
 class Attempts:
-    """How a problem is tried, with what is found once for all of its solves: its compiled form and its cones."""
+    """How a problem is tried, with what is found once for all of its solves: its compiled form and its cones.
 
-    def __init__(self, problem: cp.Problem) -> None:
+    A point that its solver calls inaccurate counts where no residual, as posed or in scale, exceeds ``inaccurate``.
+    """
+
+    def __init__(self, problem: cp.Problem, inaccurate: float = 0.0) -> None:
         self.problem = problem
+        self._inaccurate = inaccurate
         self.compilations = 0
         self._compiled: Any = None
         self._cones: set[str] | None = None
@@ -181,7 +185,8 @@ class Attempts:
             return None
         finally:
             timing["solve"] = time.perf_counter() - started
-        if status != cp.OPTIMAL:
+        rough = status == cp.OPTIMAL_INACCURATE and self._inaccurate > 0.0
+        if status != cp.OPTIMAL and not rough:
             doubt = _doubt(status, raw, canonical)
             attempts.append(
                 Attempt(solver, options, status, f"the solver ended with status {status}{doubt}", bool(doubt))
@@ -202,7 +207,8 @@ class Attempts:
             residuals = replace(residuals, absolute={**residuals.absolute, "value": in_scale.charge(*point)})
         if residuals.worst >= worst or np.isnan(residuals.worst):
             worst, where = residuals.worst, ""
-        if not worst <= (RESCALED_LIMIT if options.get(RESCALED) else RESIDUAL_LIMIT):
+        limit = RESCALED_LIMIT if options.get(RESCALED) else RESIDUAL_LIMIT
+        if not worst <= (min(limit, self._inaccurate) if rough else limit) or (rough and point is None):
             attempts.append(
                 Attempt(solver, options, status, f"the worst optimality residual of its point is {worst:.1e}{where}")
             )

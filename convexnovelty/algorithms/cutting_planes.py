@@ -1,7 +1,7 @@
 r"""Adversarial cutting planes: a semi-infinite program solved against the membership constraints alone.
 
-A master program holds the worst cases found so far; an adversary looks for a worse one at the master's point; it is
-added and the master solved again. Nothing here knows a counterpart, so that the result is an independent reference
+A master program holds the worst cases found so far; an adversary looks for a worse one half of the way from the master's
+point to the best feasible one; it is added and the master solved again. Nothing here knows a counterpart, so that the result is an independent reference
 for every one of them. The master bounds the optimum from below; a point that is scaled or shifted until no adversary
 can hurt it bounds it from above, and the gap of the two is what the caller gets.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ Values = Mapping[str, Any]
 
 # Relative gap of the bounds that is good enough when the master can be solved no further.
 SUFFICIENT = 1e-7
+# Cuts that nearly coincide, as they do at the end, keep a solver from the tolerances it is asked for. A point of the master with
+# residuals below this will do, whatever its status; what they may change of its value is no part of the bound.
+ACCURATE = 1e-6
 # By which the master's value may exceed that of a feasible point: both know it to a solver's accuracy only, and the point by
 # members that a solver found.
 CROSSED = 1e-6
@@ -39,7 +42,7 @@ ZERO = 1e-12  # share of the size of the master's objective below which an optim
 class Robust:
     """One robust requirement.
 
-    ``attack(values)`` returns a worst member at the master's point; ``cuts(members)`` the constraints that make the
+    ``attack(values)`` returns a worst member at a point; ``cuts(members)`` the constraints that make the
     master respect all that have been found, in one block where that can be: CVXPY compiles each by itself.
     """
 
@@ -47,11 +50,20 @@ class Robust:
     cuts: Callable[[list[Any]], Sequence[Any]]
 
 
+class Master(NamedTuple):
+    """The value of a master program, the size below which it is not told from zero, and by how much it may be too large."""
+
+    value: float
+    zero: float
+    short: float = 0.0
+
+
 @dataclass(frozen=True)
 class CuttingPlanesResult:
     """Values of the letters at the best point, the bounds on the optimum, and the number of rounds and of cuts.
 
-    ``lower`` is the value of the last master, as exactly as its solver knows it, and never above ``upper``.
+    ``lower`` is the value of the best master, as exactly as its solver knows it, less what the residuals may change of it where
+    the solver calls its point inaccurate, and never above ``upper``.
     """
 
     values: Values
@@ -104,25 +116,30 @@ def cutting_planes(
         for requirement, found in zip(requirements, members, strict=True):
             held += requirement.cuts(found) if found else []
         try:
-            value, zero = _solve(cp.Problem(cp.Minimize(objective), held), profile)
-        except SolverError:
+            master = _solve(cp.Problem(cp.Minimize(objective), held), profile)
+        except SolverError as error:
             # Cuts that nearly coincide, as they do at the end, leave the master no digits: what stands is returned
             # with its bounds if they are close, and else the older ones are left out, of which few are still tight.
             if best is not None and _meet(lower, best[0], SUFFICIENT, zero):
                 return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
-            if best is None or thinned == THINNED:
+            if best is None:
                 raise
+            if thinned == THINNED:
+                bounds = f"the optimum is known to lie between {lower:.10g} and {best[0]:.10g} in the program's unit"
+                raise SolverError(f"{error}; {bounds}", error.status) from error
             members, thinned = [found[len(found) // 2 :] for found in members], thinned + 1
             continue
-        lower = max(lower, value)
-        values = {name: variable.value for name, variable in variables.items()}
+        values = _between({name: variable.value for name, variable in variables.items()}, best)
+        lower, zero = max(lower, master.value - master.short), master.zero
         repaired = repair(values)
         if repaired is not None and (best is None or repaired[0] < best[0]):
             best = repaired
         if best is not None:
             lower = _below(lower, best[0], zero)
-        if best is not None and _meet(lower, best[0], tolerance, zero):
-            return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
+            # A master that knows its value no better cannot be asked for more than that it meets the other bound.
+            ended = master.short > 0.0 and _meet(master.value, best[0], tolerance, zero)
+            if _meet(lower, best[0], SUFFICIENT if ended else tolerance, zero):
+                return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
         for requirement, found in zip(requirements, members, strict=True):
             found.append(requirement.attack(values))
             cuts += 1
@@ -130,6 +147,15 @@ def cutting_planes(
     raise SolverError(
         f"cutting planes: {reached} after {rounds} rounds; allow more rounds or a larger tolerance", "user_limit"
     )
+
+
+def _between(values: Values, best: tuple[float, Values] | None) -> Values:
+    """The point half of the way to the best one.
+
+    The worst members there cut the master's point off, or that point is feasible and its value halves the gap. The master's
+    own points go from one end of what the cuts leave to another, and need about twice as many rounds.
+    """
+    return values if best is None else {name: (value + best[1][name]) / 2 for name, value in values.items()}
 
 
 def _meet(lower: float, upper: float, tolerance: float, zero: float) -> bool:
@@ -161,20 +187,21 @@ def deviations(covariances: Sequence[Array], linear: Array, direction: cp.Expres
     return cp.SOC(bounds, cp.reshape(np.vstack(roots) @ direction, shape, order="F"), axis=0)
 
 
-def _solve(problem: cp.Problem, profile: solvers.SolverProfile) -> tuple[float, float]:
-    """The least value of a master program by a point that is shown to be optimal, and below which value it is not told from zero."""
+def _solve(problem: cp.Problem, profile: solvers.SolverProfile) -> Master:
+    """The least value of a master program by a point that is shown to be optimal."""
     tried: list[Attempt] = []
-    plan = Attempts(problem)
+    plan = Attempts(problem, inaccurate=ACCURATE)
     residuals = plan.climb(plan.rungs(profile.name), tried, {})
     if residuals is not None:
         size = 1.0 if plan.height is None else plan.height
+        charge = float(residuals.absolute.get("value", 0.0))
         # What a point leaves open of the value, unless that is more than would do for bounds.
-        known = min(OPEN * float(residuals.absolute.get("value", 0.0)), SUFFICIENT * size)
-        return float(problem.value), max(ZERO * size, known)
+        zero = max(ZERO * size, min(OPEN * charge, SUFFICIENT * size))
+        return Master(float(problem.value), zero, 0.0 if problem.status == cp.OPTIMAL else charge)
     status, doubtful = tried[-1].status, tried[-1].doubtful
     if status == cp.INFEASIBLE and not doubtful:
         raise InfeasibleError("cutting planes: the worst cases found so far already leave no feasible point", status)
     if status == cp.UNBOUNDED and not doubtful:
         raise UnboundedError("cutting planes: the master program is unbounded; start from more members", status)
-    reasons = "; ".join(attempt.remark or attempt.status for attempt in tried)
+    reasons = "; ".join(dict.fromkeys(attempt.remark or attempt.status for attempt in tried))
     raise SolverError(f"cutting planes: the master program was not solved ({reasons})", status)

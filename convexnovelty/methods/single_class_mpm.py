@@ -442,21 +442,21 @@ def semi_infinite(
     robust = _centred(uncertainty, moments)
     adversary = Adversary(robust)
     frame = Frame.of(moments, rotate=False)
-    a = frame.direction()
-    u, whole = cp.Variable(name="u"), np.eye(moments.dimension)
+    a = frame.direction(unit := frame.length())
+    u, posed, whole = cp.Variable(name="u"), frame.posed(a), np.eye(moments.dimension)
 
     def loss_cuts(members: list[tuple[Array, Array]]) -> list[Any]:
         means, covariances = np.array([mean for mean, _ in members]), [S for _, S in members]
-        return [deviations(covariances, kappa * whole, a.expression, means @ a.expression - 1)]
+        return [deviations(covariances, unit * kappa * whole, posed, unit * means @ posed - 1)]
 
     def deviation_cuts(members: list[tuple[Array, Array]]) -> list[Any]:
-        return [deviations([S for _, S in members], whole, a.expression, cp.hstack([u] * len(members)))]
+        return [deviations([S for _, S in members], whole, posed, cp.hstack([u] * len(members)))]
 
     def repair(values: Any) -> tuple[float, Any] | None:
         # The program is homogeneous: a direction whose worst loss is negative is feasible at the right length.
         def level(a: Array) -> tuple[float, Any] | None:
             loss = adversary(-a, kappa).value
-            return None if loss >= 0 else (adversary.deviation(a).value / -loss, {"a": a / -loss})
+            return None if loss >= 0 else (adversary.deviation(a).value / -loss / unit, {"a": a / -loss})
 
         found, seen = level(values["a"]), frame.seen(values["a"])
         if found is None or seen is values["a"]:
@@ -470,7 +470,7 @@ def semi_infinite(
     try:
         found = cutting_planes(
             u,
-            {"a": a, "u": Quantity(u)},
+            {"a": a},
             [
                 Robust(lambda values: adversary(-values["a"], kappa).member, loss_cuts),
                 Robust(lambda values: adversary.deviation(values["a"]).member, deviation_cuts),
@@ -482,7 +482,7 @@ def semi_infinite(
         )
     except InfeasibleError as error:
         raise _refused(tail, alpha, _kappa_limit(moments, uncertainty, {})) from error
-    return _solution(found.values["a"], found.upper, moments, uncertainty, tail, alpha, "cutting planes")
+    return _solution(found.values["a"], unit * found.upper, moments, uncertainty, tail, alpha, "cutting planes")
 
 
 # -- in the expansion coefficients of the sample -------------------------------------------------------------------------

@@ -353,6 +353,23 @@ def test_cutting_planes_bound_from_both_sides(moments):
     assert found.objective == pytest.approx(closed_form(moments, 0.7, FrobeniusBall(0.3)).objective, rel=1e-7)
 
 
+@pytest.mark.parametrize("count", [8, 30])
+@pytest.mark.parametrize("radius", [0.1, 0.01])
+def test_cutting_planes_meet_where_many_nearly_coincide(count, radius):
+    """In twelve dimensions, with fewer points and with more, the master's solver ends short of its tolerances."""
+    columns = pytest.importorskip("sklearn.datasets").load_breast_cancer().data[:, :12]
+    moments = cn.Moments.estimate((columns / columns.std(0))[:count])
+    # The largest covariance of the ball is that of every direction: zeta^2 = m'(S + rho I)^-1 m.
+    kappa, worst = np.sqrt(0.7 / 0.3), moments.covariance + radius * np.eye(12)
+    zeta = np.sqrt(moments.mean @ np.linalg.solve(worst, moments.mean))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = semi_infinite(moments, 0.7, FrobeniusBall(radius))
+    assert found.objective == pytest.approx(1 / (zeta - kappa), rel=1e-7)
+    a = found.values["a"]
+    assert a @ moments.mean - kappa * np.sqrt(a @ worst @ a) >= 1 - 1e-7
+
+
 @pytest.mark.parametrize("uncertainty", [None, MeanEllipsoid(0.2) * LoewnerInterval(0.3, shape="nominal")], ids=repr)
 def test_columns_in_other_units_are_the_same_problem(uncertainty):
     # The direction scales against the columns, and the objective not at all. With units from 1e-4 to 1e4 the variances
