@@ -25,6 +25,7 @@ from convexnovelty.validation import Array
 __all__ = ["Boost", "Cones", "ConicProgram", "ConicSolution", "Equilibration", "Residuals", "interior_scales"]
 
 NOISE = 1e-12  # share of the largest entry of an equation below which another is rounding
+FAINT = 1e-3  # share of its row below which a right-hand side in a semidefinite cone has no say in scales
 ROUNDING = 1e-14  # share of the largest entry of a column below which an entry counts as zero
 LOWER_TRIANGLE_SOLVERS = ("SCS", "DIFFCP")
 
@@ -452,6 +453,8 @@ def _geometric_scales(entries: sp.coo_array, cones: Cones, sweeps: int, rounding
     i, j = entries.coords
     share = np.abs(entries.data) / _or_one(_maxima(np.abs(entries.data), i, entries.shape[0]), 0.0)[i]
     used = (share > rounding * _maxima(share, j, entries.shape[1])[j]) & ~_beside_diagonals(entries, cones)
+    # Small covariances of a centre say nothing of how far members reach: they are right-hand sides off the diagonal of a cone.
+    used &= ~((j == entries.shape[1] - 1) & (share < FAINT) & _in_semidefinite(cones, entries.shape[0])[i])
     i, j = i[used], j[used]
     size = np.log(np.abs(entries.data[used]))
     rows, columns = np.zeros(entries.shape[0]), np.zeros(entries.shape[1])
@@ -461,6 +464,14 @@ def _geometric_scales(entries: sp.coo_array, cones: Cones, sweeps: int, rounding
         rows = _tied(-np.bincount(i, size + columns[j], minlength=rows.size), row_count, cones)
         columns = -np.bincount(j, size + rows[i], minlength=columns.size) / column_count
     return np.exp(rows), np.exp(columns)
+
+
+def _in_semidefinite(cones: Cones, size: int) -> NDArray[np.bool_]:
+    found = np.zeros(size, dtype=bool)
+    for block in cones.blocks():
+        if block.kind == "semidefinite":
+            found[block.rows] = True
+    return found
 
 
 def _beside_diagonals(entries: sp.coo_array, cones: Cones) -> NDArray[np.bool_]:

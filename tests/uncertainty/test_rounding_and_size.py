@@ -103,3 +103,18 @@ def test_sizes_of_delage_and_ye_are_those_of_their_inequalities():
     assert sets.concentration_radii(1.0, needed, 0.9)[1] == pytest.approx(2.0 * factor / math.sqrt(needed))
     with pytest.raises(InputError, match=f"needs {needed} points"):
         sets.concentration_radii(1.0, needed - 1, 0.9)
+
+
+@pytest.mark.parametrize("correlation", [1e-12, 1e-9, 1e-7, 1e-5])
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_round_columns_that_are_uncorrelated_but_for_a_little(correlation, seed):
+    """The norm's matrix inequality has the centre's small covariances for right-hand sides, which say nothing of its size."""
+    N = np.random.default_rng(seed).standard_normal((3, 3))
+    moments = Moments(np.arange(1.0, 4.0), np.eye(3) + correlation * (N + N.T) / 2)
+    a, kappa = np.random.default_rng(50 + seed).standard_normal(3), 1.5
+    pairs = sets.MeanMetricEllipsoid(0.2) * sets.SpectralBall(0.3)
+    both = (pairs & pairs).centred(moments)
+    variance = a @ moments.covariance @ a
+    expected = a @ moments.mean + 0.2 * np.sqrt(variance) + kappa * np.sqrt(variance + 0.3 * a @ a)
+    assert sets.evaluate_loss(both, a, kappa) == pytest.approx(expected, rel=1e-6)
+    assert sets.adversary(both, a, kappa).value == pytest.approx(expected, rel=1e-6)
