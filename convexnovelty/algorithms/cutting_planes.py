@@ -129,11 +129,12 @@ def cutting_planes(
                 raise SolverError(f"{error}; {bounds}", error.status) from error
             members, thinned = [found[len(found) // 2 :] for found in members], thinned + 1
             continue
-        values = _between({name: variable.value for name, variable in variables.items()}, best)
         lower, zero = max(lower, master.value - master.short), master.zero
-        repaired = repair(values)
-        if repaired is not None and (best is None or repaired[0] < best[0]):
-            best = repaired
+        values = {name: variable.value for name, variable in variables.items()}
+        best = _better(best, repair(values))
+        halfway = _between(values, best)
+        if halfway is not values:
+            best = _better(best, repair(halfway))
         if best is not None:
             lower = _below(lower, best[0], zero)
             # A master that knows its value no better cannot be asked for more than that it meets the other bound.
@@ -141,12 +142,16 @@ def cutting_planes(
             if _meet(lower, best[0], SUFFICIENT if ended else tolerance, zero):
                 return CuttingPlanesResult(best[1], lower, best[0], round_number, cuts)
         for requirement, found in zip(requirements, members, strict=True):
-            found.append(requirement.attack(values))
+            found.append(requirement.attack(halfway))
             cuts += 1
     reached = "no feasible point" if best is None else f"bounds {lower:.10g} and {best[0]:.10g}"
     raise SolverError(
         f"cutting planes: {reached} after {rounds} rounds; allow more rounds or a larger tolerance", "user_limit"
     )
+
+
+def _better(best: tuple[float, Values] | None, other: tuple[float, Values] | None) -> tuple[float, Values] | None:
+    return other if best is None or (other is not None and other[0] < best[0]) else best
 
 
 def _between(values: Values, best: tuple[float, Values] | None) -> Values:

@@ -28,10 +28,10 @@ def run(repair=lambda values: (1.0, {"x": 1.0}), **options):
 def test_bounds_meet_from_either_side_in_the_rounds_that_halving_takes():
     for tolerance in (1e-1, 1e-3, 1e-5):
         found = run(tolerance=tolerance)
-        # Half of the way to one, and half of the rest: after k rounds the master is at 1 - 2 / 4^(k-1).
-        assert found.rounds == 1 + math.ceil(-math.log(tolerance / 2, 4))
+        # Half of the way to one, and half of the rest: after k rounds the master is at 1 - 1 / 4^(k-1).
+        assert found.rounds == 1 + math.ceil(-math.log(tolerance, 4))
         assert found.cuts == found.rounds - 1 and found.upper == 1.0 and found.values == {"x": 1.0}
-        assert found.lower == pytest.approx(1 - 2 * 4.0 ** (1 - found.rounds), abs=1e-6) and found.gap <= tolerance
+        assert found.lower == pytest.approx(1 - 4.0 ** (1 - found.rounds), abs=1e-6) and found.gap <= tolerance
     started = run(tolerance=1e-3, seeds=[[1 - 2.0**-9]])
     assert started.rounds == 2 and started.cuts == 1
 
@@ -42,15 +42,15 @@ def test_the_best_repaired_point_is_kept():
     found = run(lambda values: next(offers), tolerance=0.6)
     assert (found.upper, found.values) == (2.0, {**one, "y": 2.0})
     offers = iter([(3.0, one), (2.0, one), None, (2.5, one), *[None] * 50])
-    with pytest.raises(SolverError, match=r"bounds 0\.998\d* and 2 after 6 rounds"):
+    with pytest.raises(SolverError, match=r"bounds 0\.999\d* and 2 after 6 rounds"):
         run(lambda values: next(offers), rounds=6)
     with pytest.raises(SolverError, match="no feasible point after 2 rounds"):
         run(lambda values: None, rounds=2)
 
 
-@pytest.mark.parametrize(("sufficient", "ends"), [(1e-7, False), (0.007, False), (0.009, True)])
+@pytest.mark.parametrize(("sufficient", "ends"), [(1e-7, False), (0.003, False), (0.005, True)])
 def test_a_master_that_fails_ends_the_search_only_where_the_bounds_are_close(sufficient, ends, monkeypatch):
-    """It fails in the sixth round, where the gap is 2 / 4^4; without a feasible point it never ends well."""
+    """It fails in the sixth round, where the gap is 1 / 4^4; without a feasible point it never ends well."""
     solve, calls = planes._solve, []
 
     def tired(problem, profile):
@@ -63,7 +63,7 @@ def test_a_master_that_fails_ends_the_search_only_where_the_bounds_are_close(suf
     monkeypatch.setattr(planes, "SUFFICIENT", sufficient)
     if ends:
         found = run()
-        assert (found.rounds, found.cuts, found.upper) == (6, 5, 1.0) and found.gap == pytest.approx(1 / 128, abs=1e-6)
+        assert (found.rounds, found.cuts, found.upper) == (6, 5, 1.0) and found.gap == pytest.approx(1 / 256, abs=1e-6)
     else:
         with pytest.raises(SolverError, match="tired"):
             run()
@@ -73,7 +73,7 @@ def test_a_master_that_fails_ends_the_search_only_where_the_bounds_are_close(suf
 
 
 def test_a_master_that_fails_is_solved_with_the_newer_half_of_its_cuts(monkeypatch):
-    """A millionth takes twelve rounds; the cuts of the last ones are the tight ones, and lower bounds stay."""
+    """A millionth takes eleven rounds; the cuts of the last ones are the tight ones, and lower bounds stay."""
     solve, calls, held = planes._solve, [], []
 
     def tired(problem, profile):
@@ -85,7 +85,7 @@ def test_a_master_that_fails_is_solved_with_the_newer_half_of_its_cuts(monkeypat
 
     monkeypatch.setattr(planes, "_solve", tired)
     found = run(tolerance=1e-6)
-    assert found.upper == 1.0 and 1 - 1e-6 <= found.lower <= 1.0 and found.rounds == 1 + 11 + 3
+    assert found.upper == 1.0 and 1 - 1e-6 <= found.lower <= 1.0 and found.rounds == 1 + 10 + 3
     assert held[6] == 1 + 3 and held[5] == 1 + 5  # of five cuts three are left
     calls.clear()
     monkeypatch.setattr(planes, "THINNED", 2)
