@@ -46,6 +46,7 @@ from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.methods import one_class_svm
 from convexnovelty.metric_frame import MetricFrame, worst_moments
+from convexnovelty.modelling import NOTHING
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace
 from convexnovelty.uncertainty import (
@@ -112,6 +113,8 @@ def _hard(slack_penalty: Slack = None) -> str | None:
     return "a hard margin has no slacks" if slack_penalty is None else None
 
 
+# The share of the price of the negative mean that a plane has to save, beside what it costs, to be told from none.
+SAVED = 1e-9
 # The price of slacks, beside that of the plane's variance, that solvers resolve where classes overlap.
 DEAREST = 1e6
 
@@ -176,6 +179,21 @@ def _read(
         _guarantee(uncertainty, moments, tail, kappa, rejected, positives.shape[0]),
         letters={"b": b, "kappa": kappa, **more},
     )
+
+
+def _nothing(positives: Any, mean_penalty: float, distance: float, cost: float) -> Reading | None:
+    """What there is to say where a plane at that distance from the mean saves no more of its price than it costs; else None.
+
+    w = 0 costs the price itself, and what a solver leaves of it has a direction that says nothing.
+    """
+    if mean_penalty * distance - cost > SAVED * mean_penalty:
+        return None
+    said = (
+        f"{NOTHING}: a mean_penalty of {mean_penalty:.6g} is less than what any plane costs, so nothing is separated and every point "
+        "is inside"
+    )
+    region = HalfSpace(np.zeros(positives.shape[1]), 0.0, scale=1.0)
+    return Reading(region, Guarantee(said, bound=1.0), letters={"b": 0.0, "kappa": 0.0})
 
 
 def _kappa(margin: float, deviation: float, uncertainty: MomentSet, moments: Moments) -> float:
@@ -390,6 +408,10 @@ def _program(
     def read(values: Any) -> Reading:
         deviation = math.sqrt(max(frame.unit * float(np.asarray(variance.value)), 0.0))
         distance = float(values.get("c", 1.0))
+        if mean_price is not None:
+            slacks = 0.0 if price is None else price.value * float(np.sum(values["xi"]))
+            if (nothing := _nothing(X, mean_price.value, distance, deviation**2 + slacks)) is not None:
+                return nothing
         kappa = _kappa(distance, deviation, current(), moments)
         nearer = float(values.get("e", 0.0))
         more = letters_read or {}
@@ -963,6 +985,11 @@ def cost_sensitive_svm(
             "inaccurate",
         )
     level = float(offsets[int(slack.argmin())])
+    distance, length = (1 + level) / 2, float(u @ u) / 4
+    slacks = slack_penalty * float(np.maximum(distance - scores[:-1] / 2, 0.0).sum())
+    if (nothing := _nothing(X, mean_penalty, distance, length + slacks)) is not None:
+        letters = {"w": np.zeros(X.shape[1]), **nothing.letters}
+        return Solution(value / 2, letters, nothing.region, nothing.guarantee, solver="libsvm")
     pull = np.asarray(X.T @ signed[:-1]) - signed[:-1].sum() * negative_moments.mean
     w = metric.solve(pull) / 2
     return _solution(
@@ -972,9 +999,9 @@ def cost_sensitive_svm(
         tail,
         value / 2,
         w,
-        float(np.linalg.norm(u)) / 2,
+        math.sqrt(length),
         "libsvm",
-        margin=(1 + level) / 2,
+        margin=distance,
     )
 
 

@@ -827,6 +827,23 @@ def test_a_price_that_no_solver_resolves_is_named():
     assert cn.moment_classifier(X[positive], cn.Moments.estimate(X[~positive]), limit).solve().status == "optimal"
 
 
+@pytest.mark.parametrize("share", [0.3, 0.999, 1.001, 3.0])
+def test_a_price_of_the_mean_below_what_any_plane_costs_separates_nothing(share):
+    """In one dimension w' = t w costs t^2 w^2 + C sum max(0, t - x w t) and saves t of the price: none pays below C sum max(0, 1 - x w)."""
+    x, C = np.array([-1.0, -0.5, 2.0]), 0.4  # the mean 0 lies in their hull; w > 0 pays least per unit of the distance
+    least = min(C * np.maximum(0, 1 - x * w).sum() for w in np.linspace(-40, 40, 160_001))
+    moments, price = cn.Moments([0.0], [[1.0]]), share * least
+    for node in ("with_offset", "cost_sensitive_svm"):
+        found = getattr(module, node)(x[:, None], moments, C, mean_penalty=price)
+        solution = found.solve() if node == "with_offset" else found
+        nothing = str(solution.guarantee).startswith("w = 0 to the solver's accuracy: a mean_penalty of")
+        assert nothing == (share < 1)
+        if share < 1:
+            assert solution.guarantee.bound == 1
+            assert solution.region.contains([[-9.0], [0.0], [9.0]]).all()
+            assert solution.objective == pytest.approx(price, rel=1e-6)
+
+
 # Positives around a mean of 0, the variance, the price, the minimum w of v w^2 + C sum max(0, 1 - x w), and how many are lost.
 KINKS = [
     ([2.8, 2.0], 2.0, 1.0, 0.5, 0),
