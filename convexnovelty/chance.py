@@ -24,6 +24,7 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.moments import Moments
 from convexnovelty.tails import Tail
 from convexnovelty.uncertainty import Adversary, Counterpart, MomentSet, as_moment_set, support, worst_loss
+from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.uncertainty.exact import Exact
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.exact_mean import ExactMean
@@ -86,9 +87,9 @@ class Multiplier:
 
 def multiplier(uncertainty: MomentSet, moments: Moments) -> Multiplier | None:
     """How kappa enters the worst loss of a set, if only through a factor of its worst deviation; None otherwise."""
-    if isinstance(uncertainty, Exact):
+    if has_members_of(uncertainty, Exact):
         return Multiplier(float, 0.0)
-    if isinstance(uncertainty, Product):
+    if has_members_of(uncertainty, Product):
         nu = uncertainty.means.deviations
         return None if nu is None else Multiplier(float, float(nu))
     if moments.dimension > LARGE:
@@ -100,15 +101,15 @@ def multiplier(uncertainty: MomentSet, moments: Moments) -> Multiplier | None:
 
 def is_separate(uncertainty: MomentSet, moments: Moments) -> bool:
     """Whether one convex program finds the largest kappa: the set has a multiplier, or means of their own."""
-    own_means = isinstance(uncertainty, Product) and not uncertainty.means.uses_covariance
+    own_means = has_members_of(uncertainty, Product) and not uncertainty.means.uses_covariance
     return own_means or multiplier(uncertainty, moments) is not None
 
 
 def is_nominal(uncertainty: MomentSet) -> bool:
     """Whether the set holds the nominal moments alone."""
-    if isinstance(uncertainty, Product):
-        return isinstance(uncertainty.means, ExactMean) and isinstance(uncertainty.covariances, ExactCovariance)
-    return isinstance(uncertainty, Exact)
+    if has_members_of(uncertainty, Product):
+        return has_members_of(uncertainty.means, ExactMean) and has_members_of(uncertainty.covariances, ExactCovariance)
+    return has_members_of(uncertainty, Exact)
 
 
 def family(tail: Tail, nominal: bool, name: str, *moments: Moments) -> str:
@@ -129,7 +130,7 @@ def family(tail: Tail, nominal: bool, name: str, *moments: Moments) -> str:
 
 def reach_of(uncertainty: MomentSet, direction: Any) -> Counterpart:
     """The counterpart of the farthest mean along a direction, whatever the covariance beside it."""
-    if isinstance(uncertainty, Product) and not uncertainty.means.uses_covariance:
+    if has_members_of(uncertainty, Product) and not uncertainty.means.uses_covariance:
         return support(uncertainty.means, direction)
     return worst_loss(uncertainty, direction, 0.0)
 

@@ -21,6 +21,7 @@ from convexnovelty.formulation import Quantity
 from convexnovelty.frames import far_beyond
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import MomentSet, worst_deviation
+from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.uncertainty.exact import Exact
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -43,11 +44,11 @@ RIDGES = (FrobeniusBall, SpectralBall)
 
 def ridge_of(uncertainty: MomentSet) -> float | None:
     """The rho by which the worst covariance exceeds the nominal one in every direction, without forming either."""
-    if isinstance(uncertainty, Exact):
+    if has_members_of(uncertainty, Exact):
         return 0.0
-    if not isinstance(uncertainty, Product) or uncertainty.means.deviations is None:
+    if not has_members_of(uncertainty, Product) or uncertainty.means.deviations is None:
         return None
-    if isinstance(uncertainty.covariances, ExactCovariance):
+    if has_members_of(uncertainty.covariances, ExactCovariance):
         return 0.0
     return uncertainty.covariances.radius if type(uncertainty.covariances) in RIDGES else None
 
@@ -77,7 +78,7 @@ def worst_factor(moments: Moments, uncertainty: MomentSet) -> Array | None:
         if found is None:
             return None
         worst, nominal = np.asarray(found[1]), moments.covariance
-        radius = uncertainty.covariances.numbers().get("radius") if isinstance(uncertainty, Product) else None
+        radius = uncertainty.covariances.numbers().get("radius") if has_members_of(uncertainty, Product) else None
         if radius is not None and np.array_equal(worst, nominal + radius * np.eye(moments.dimension)):
             ridge = radius
         else:
@@ -189,7 +190,7 @@ class MetricFrame:
         if self.plain and self.moments.specific_variances.any():
             roots = np.sqrt(self.moments.specific_variances) * self.axes.diagonal()
             parts.append(cp.sum_squares(cp.multiply(roots, self.y)))
-        if isinstance(recipe, Product) and type(recipe.covariances) in RIDGES:
+        if has_members_of(recipe, Product) and type(recipe.covariances) in RIDGES:
             # The axes are of the size of one over a deviation and the radius of that of a variance: only their product
             # is of the order of one.
             size = float(abs(self.axes).max()) or 1.0

@@ -28,6 +28,7 @@ from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.kernels import Precomputed
 from convexnovelty.modelling import point_reading, printed_bound, quantile_interval, slack_bound
 from convexnovelty.regions import SOLVED, Guarantee, HalfSpace, below_level, spread
+from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, choice, fraction, nonnegative
 
@@ -1013,7 +1014,7 @@ def _modified(
     covariance_weight: float = 0.0,
     uncertainty: Any = None,
 ) -> str | None:
-    if not isinstance(uncertainty, FrobeniusBall) or uncertainty.radius != 1:
+    if not has_members_of(uncertainty, FrobeniusBall) or uncertainty.radius != 1:
         return "the instance does not state the plain machine's set, a Frobenius ball of radius 1"
     if scale_penalty > 0 or _several(features_or_grams) is not None:
         return "only with one kernel and a free scale the machine may be the plain one"

@@ -58,6 +58,7 @@ from convexnovelty.uncertainty import (
     evaluate_deviation,
     worst_loss,
 )
+from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
 from convexnovelty.uncertainty.product import Product
@@ -382,7 +383,7 @@ def _program(
         # What only the bound needs, as nu, can be set too: the loss is written once so that it registers its numbers.
         _ = (
             robust.means.deviations
-            if isinstance(robust, Product)
+            if has_members_of(robust, Product)
             else worst_loss(robust, frame.posed, cp.Parameter(nonneg=True))
         )
     slack: Any = 0.0

@@ -41,6 +41,7 @@ from convexnovelty.uncertainty import (
     worst_deviation,
     worst_loss,
 )
+from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.uncertainty.counterparts import Route
 from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -378,7 +379,7 @@ def _kappa_limit(moments: Moments, uncertainty: UncertaintySet | None, numbers: 
     low, high = 0.0, margin(0.0)
     if high <= 1e-9:
         return 0.0
-    if isinstance(robust, Product) and robust.separate:
+    if has_members_of(robust, Product) and robust.separate:
         return high
     while high < FAR and margin(high) > 1e-9 * high:
         low, high = high, 2 * high
@@ -713,10 +714,10 @@ class Expansion:
 def constant_ridge(uncertainty: UncertaintySet | None) -> tuple[float, float] | None:
     """nu and rho of a set whose worst case is kappa + nu and S + rho I around any moments; None for all other sets."""
     nu, covariances = 0.0, uncertainty
-    if isinstance(uncertainty, Product):
-        if not isinstance(uncertainty.means, (MeanEllipsoid, ExactMean)):
+    if has_members_of(uncertainty, Product):
+        if not has_members_of(uncertainty.means, MeanEllipsoid, ExactMean):
             return None
-        nu = float(uncertainty.means.radius) if isinstance(uncertainty.means, MeanEllipsoid) else 0.0
+        nu = float(uncertainty.means.radius) if has_members_of(uncertainty.means, MeanEllipsoid) else 0.0
         covariances = uncertainty.covariances
     if type(covariances) not in (FrobeniusBall, SpectralBall):
         return None

@@ -50,6 +50,7 @@ from convexnovelty.uncertainty import (
     worst_deviation,
     worst_loss,
 )
+from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.exact import Exact
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
@@ -432,7 +433,7 @@ def socp(
         # What only the bound needs, as nu, can be set too: the loss is written once so that it registers its numbers.
         _ = (
             part.means.deviations
-            if isinstance(part, Product)
+            if has_members_of(part, Product)
             else worst_loss(part, frame.posed, cp.Parameter(nonneg=True))
         )
 
@@ -478,8 +479,8 @@ def socp(
 
 
 def _exact_covariance(recipe: MomentSet) -> bool:
-    return isinstance(recipe, Exact) or (
-        isinstance(recipe, Product) and isinstance(recipe.covariances, ExactCovariance)
+    return has_members_of(recipe, Exact) or (
+        has_members_of(recipe, Product) and has_members_of(recipe.covariances, ExactCovariance)
     )
 
 

@@ -47,6 +47,7 @@ from convexnovelty.uncertainty import (
     support,
     worst_member,
 )
+from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.validation import Array, vector
 
 METHOD = Method(
@@ -351,7 +352,7 @@ def nearest_sum(
 
 def _round(features: FeatureMap, uncertainty: PointSet | None, scales: Any = None) -> str | None:
     around = _centred(features, uncertainty)
-    if not (isinstance(around, NormBall) and around.p == 2 and not around.center.any()):
+    if not (has_members_of(around, NormBall) and around.p == 2 and not around.center.any()):
         return f"{uncertainty!r} is no Euclidean ball around zero"
     return _one_size(features, scales)
 

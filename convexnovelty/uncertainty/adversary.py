@@ -11,7 +11,7 @@ from convexnovelty.cones import smat, svec
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.algebra import elsewhere
 from convexnovelty.uncertainty.arguments import along, blocks_of, known_set
-from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, UncertaintySet
+from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, UncertaintySet, has_members_of
 from convexnovelty.uncertainty.derived import membership_of
 from convexnovelty.uncertainty.product import Product
 from convexnovelty.validation import Array, nonnegative
@@ -40,9 +40,9 @@ class Adversary:
         known_set(uncertainty)
         self.uncertainty = uncertainty
         # Mean and covariance that do not know of each other are attacked one by one.
-        self._split = isinstance(uncertainty, Product) and not uncertainty.means.uses_covariance
+        self._split = has_members_of(uncertainty, Product) and not uncertainty.means.uses_covariance
         self._elsewhere = elsewhere(uncertainty)
-        if isinstance(uncertainty, Product) and self._split:
+        if has_members_of(uncertainty, Product) and self._split:
             self._means, self._spread = Adversary(uncertainty.means), Adversary(uncertainty.covariances)
         elif self._elsewhere is not None:
             self._there = Adversary(self._elsewhere[0])

@@ -7,12 +7,13 @@ the nominal moments (or, for points, a centre).
 
 from __future__ import annotations
 
+import abc
 import copy
 import functools
 import inspect
 import numbers
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from convexnovelty.uncertainty.constructed import computed, contained, is_alike,
 from convexnovelty.validation import LARGEST, SMALLEST, Array, integer, nonnegative, number, shown, vector
 
 __all__ = [
+    "Claim",
     "Counterpart",
     "CovarianceSet",
     "MeanSet",
@@ -34,6 +36,7 @@ __all__ = [
     "attainment",
     "convex",
     "epigraph",
+    "has_members_of",
     "scaled",
 ]
 
@@ -42,6 +45,20 @@ ENROLS_NOTHING = "what every set is made of"
 Exactness = Literal["exact", "conservative"]
 Transform = Callable[[float], float]
 
+# What a class may say of its members. A class that says itself who they are inherits none of it: it was said of others.
+STATED = (
+    "added_deviation",
+    "deviations",
+    "ellipsoidal",
+    "gauge",
+    "hereditary",
+    "rotation_invariant",
+    "sample",
+    "support",
+    "worst_deviation",
+    "worst_loss",
+    "worst_member",
+)
 
 REMEMBERED = 4  # centres for which a set is kept: a method and its dual, in the units of the data and in its own
 
@@ -68,6 +85,30 @@ class _FromMoments:
                 f"{instance!r}: {self._name} is known once the set is centred, by .centred(moments) or by a factory"
             )
         return self._read(moments)
+
+
+class Claim:
+    """What a class says of its members by what an instance is made of; what an instance says itself goes before it."""
+
+    def __init__(self, read: Callable[[Any], bool]) -> None:
+        self._read = read
+
+    def __get__(self, instance: Any, owner: type | None = None) -> bool:
+        return instance is not None and self._read(instance)
+
+
+def _members(kind: type) -> Any:
+    """The function by which a class says who its members are, None where it leaves that to derived classes."""
+    held = inspect.getattr_static(kind, "membership", None)
+    return None if getattr(held, "__isabstractmethod__", False) else held
+
+
+_Kind = TypeVar("_Kind", bound="UncertaintySet")
+
+
+def has_members_of(uncertainty: Any, *kinds: type[_Kind]) -> TypeGuard[_Kind]:
+    """Whether what is known of some class holds for a set: it is of it, or of a derived one with the same membership."""
+    return any(isinstance(uncertainty, kind) and _members(type(uncertainty)) is _members(kind) for kind in kinds)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -161,6 +202,17 @@ class UncertaintySet(_Made):
         super().__init_subclass__(**kwargs)
         own = {name for name, held in vars(cls).items() if isinstance(held, functools.cached_property)}
         cls._cached = cls._cached.union(own)
+        cls._leave_out_what_others_state()
+
+    @classmethod
+    def _leave_out_what_others_state(cls) -> None:
+        """Put what its family states, nothing, in the place of what a class inherits from one with another membership."""
+        for name in STATED:
+            stating = [base for base in cls.__mro__ if name in vars(base)]
+            own = (base for base in stating if _members(base) is None or _members(base) is _members(cls))
+            first = next(own, None)
+            if first is not None and first is not stating[0]:
+                setattr(cls, name, vars(first)[name])
 
     def __init__(self, radius: float = 1.0) -> None:
         self.radius = nonnegative(radius, "radius")
@@ -448,6 +500,7 @@ class CovarianceSet(_MomentFamily):
     family = "covariance"
     center: Any = _FromMoments(lambda moments: moments.covariance)
 
+    @abc.abstractmethod
     def membership(self, S: cp.Expression) -> Any:
         """Constraints that say when ``S`` is a member."""
         raise NotImplementedError(f"{type(self).__name__} must define membership(self, S)")
@@ -488,6 +541,7 @@ class MeanSet(_MomentFamily):
     family = "mean"
     center: Any = _FromMoments(lambda moments: moments.mean)
 
+    @abc.abstractmethod
     def membership(self, *args: Any, **kwargs: Any) -> Any:
         """Constraints that say when the mean ``m`` is a member: ``membership(m)`` or ``membership(m, S)``."""
         raise NotImplementedError(f"{type(self).__name__} must define membership(self, m)")
@@ -528,6 +582,7 @@ class MomentSet(_MomentFamily):
     center_mean: Any = _FromMoments(lambda moments: moments.mean)
     center_covariance: Any = _FromMoments(lambda moments: moments.covariance)
 
+    @abc.abstractmethod
     def membership(self, m: cp.Expression, S: cp.Expression) -> Any:
         """Constraints that say when the pair is a member."""
         raise NotImplementedError(f"{type(self).__name__} must define membership(self, m, S)")
@@ -574,6 +629,7 @@ class PointSet(UncertaintySet):
     center: Any = _Centre()
     _center: Array | None = None
 
+    @abc.abstractmethod
     def membership(self, u: cp.Expression) -> Any:
         """Constraints that say when ``u`` is a member."""
         raise NotImplementedError(f"{type(self).__name__} must define membership(self, u)")

@@ -21,6 +21,7 @@ from convexnovelty.cones import svec
 from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty.arguments import known_set
+from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.uncertainty.bures_ball import BuresBall
 from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.counterparts import MOMENTS
@@ -105,7 +106,7 @@ def calibrate(
     known_set(recipe, *MOMENTS, name="recipe", recipe=True)
     X = points(X, "X", minimum=2)
     confidence = fraction(confidence, "confidence")
-    if isinstance(recipe, Product):
+    if has_members_of(recipe, Product):
         each = 1.0 - (1.0 - confidence) / 2.0
         rng = generator(random_state)
         uncertain = _is_uncertain(recipe.covariances)
@@ -153,12 +154,12 @@ def _calibrated(
 
 def _is_uncertain(covariances: Any) -> bool:
     """Whether a set of covariances may hold the true one, where the exact one is the estimate."""
-    return not isinstance(covariances, ExactCovariance)
+    return not has_members_of(covariances, ExactCovariance)
 
 
 def _is_ellipsoid(recipe: Any) -> bool:
-    return isinstance(recipe, MeanEllipsoid) or (
-        isinstance(recipe, MeanMetricEllipsoid) and isinstance(recipe.shape, str)
+    return has_members_of(recipe, MeanEllipsoid) or (
+        has_members_of(recipe, MeanMetricEllipsoid) and isinstance(recipe.shape, str)
     )
 
 
@@ -171,8 +172,8 @@ def _chi_square(recipe: Any, n: int, p: int, confidence: float) -> dict[str, flo
 
 
 def _wishart(recipe: Any, n: int, p: int, confidence: float) -> dict[str, float] | None:
-    if isinstance(recipe, (WishartBall, KLBall)):
-        return {"radius": wishart_radius(p, confidence, n, mean=isinstance(recipe, KLBall))}
+    if has_members_of(recipe, WishartBall, KLBall):
+        return {"radius": wishart_radius(p, confidence, n, mean=has_members_of(recipe, KLBall))}
     return _hotelling(recipe, n, p, confidence)
 
 
@@ -187,13 +188,13 @@ def _concentration(
     """
     if support_radius is None:
         raise InputError("support_radius: None was found; law='concentration' needs a length that no point exceeds")
-    if isinstance(recipe, DelageYe):
+    if has_members_of(recipe, DelageYe):
         gamma1, gamma2 = delage_ye_sizes(support_radius, n, p, confidence)
         return {"gamma1": gamma1, "gamma2": gamma2}
-    if isinstance(recipe, MeanWithin) and isinstance(recipe.points, NormBall):
+    if has_members_of(recipe, MeanWithin) and has_members_of(recipe.points, NormBall):
         wider = p ** max(1.0 / recipe.points.p - 0.5, 0.0)
         return {"radius": wider * concentration_radii(support_radius, n, confidence)[0]}
-    if isinstance(recipe, GelbrichBall):
+    if has_members_of(recipe, GelbrichBall):
         mean, frobenius = concentration_radii(support_radius, n, 1.0 - (1.0 - confidence) / 2.0)
         return {"radius": math.hypot(mean, math.sqrt(math.sqrt(p) * frobenius))}
     frobenius = concentration_radii(support_radius, n, confidence)[1]
@@ -352,7 +353,7 @@ def coverage(recipe: Any, moments: Moments, X: Any) -> bool:
         raise InputError(
             f"moments: they are of dimension {moments.mean.size} where X has {found.mean.size} columns; give both the same"
         )
-    if isinstance(recipe, Product):
+    if has_members_of(recipe, Product):
         beside = _is_uncertain(recipe.covariances)
         return _covers(recipe.means, moments, found, beside) and _covers(recipe.covariances, moments, found, True)
     return _covers(recipe, moments, found, recipe.family != "mean")
@@ -361,7 +362,7 @@ def coverage(recipe: Any, moments: Moments, X: Any) -> bool:
 def _covers(recipe: Any, moments: Moments, found: Moments, uncertain: bool) -> bool:
     """Whether one set around the moments that were found holds the true ones, beside the true covariance or the one found."""
     centred = recipe.centred(found)
-    if isinstance(recipe, (Exact, ExactMean, ExactCovariance)):
+    if has_members_of(recipe, Exact, ExactMean, ExactCovariance):
         return True
     pair = (moments.mean, moments.covariance if uncertain else found.covariance)
     member = moments.covariance if recipe.family == "covariance" else pair

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from convexnovelty.errors import InputError
-from convexnovelty.uncertainty.base import Tunable, UncertaintySet, _Tuner
+from convexnovelty.uncertainty.base import Claim, Tunable, UncertaintySet, _Tuner
 from convexnovelty.validation import number
 
-__all__ = ["Composite", "distinct"]
+__all__ = ["Composite", "claimed_by_parts", "distinct"]
 
 ENROLS_NOTHING = "the base of sets that are made of sets"
 
@@ -71,7 +71,6 @@ class Composite(UncertaintySet):
         parts = list(self.parts().values())
         if any(part.exactness == "conservative" for part in parts):
             self.exactness = "conservative"
-        self.rotation_invariant = all(part.rotation_invariant for part in parts)
         self.basis_dependent = any(part.basis_dependent for part in parts)
         self.nominal_at_zero = all(part.nominal_at_zero for part in parts)
 
@@ -145,6 +144,11 @@ class Composite(UncertaintySet):
             self.parts()[part].retune(inner, value)
         else:
             super()._assign(name, value)
+
+
+def claimed_by_parts(name: str) -> Any:
+    """A claim of a class whose members are made so that it holds for them where it holds for those of all parts."""
+    return Claim(lambda composite: all(getattr(part, name) for part in composite.parts().values()))
 
 
 def distinct(numbers: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, str]]:

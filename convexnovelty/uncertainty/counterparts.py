@@ -17,7 +17,7 @@ from convexnovelty.errors import ConvexNoveltyError, InputError, SolverError
 from convexnovelty.membership import Counterpart, as_counterpart
 from convexnovelty.uncertainty.algebra import elsewhere
 from convexnovelty.uncertainty.arguments import along, known_set
-from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet, has_members_of
 from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support, membership_of
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.exact_mean import ExactMean
@@ -68,7 +68,7 @@ def worst_loss(
     def derive() -> Counterpart:
         if (other := elsewhere(pair)) is not None:
             return worst_loss(other[0], other[1].T @ a, kappa, "derived", spread=spread)
-        if isinstance(pair, Product) and not pair.means.uses_covariance:
+        if has_members_of(pair, Product) and not pair.means.uses_covariance:
             # Two small programs instead of one in the product, each in units of its own.
             shift = _in_units(lambda direction: derived_support(pair.means, direction), a, pair.means)
             if spread is not None:
@@ -79,7 +79,7 @@ def worst_loss(
 
     if route == "derived":
         return derive()
-    beside = pair.beside(a, kappa, spread) if spread is not None and isinstance(pair, Product) else None
+    beside = pair.beside(a, kappa, spread) if spread is not None and has_members_of(pair, Product) else None
     return _closed_or(pair, "worst_loss", (a, kappa), route, derive) if beside is None else beside
 
 
@@ -88,7 +88,7 @@ def worst_deviation(uncertainty: UncertaintySet | None, a: Any, route: Route = "
     given = as_moment_set(uncertainty) if not isinstance(uncertainty, CovarianceSet) else uncertainty
     a = as_expression(a, size=given.dimension)
     if route == "derived":
-        if isinstance(given, Product) and not given.means.uses_covariance:
+        if has_members_of(given, Product) and not given.means.uses_covariance:
             given = given.covariances
 
     def derive() -> Counterpart:
@@ -122,8 +122,8 @@ def derived_twice(uncertainty: UncertaintySet | None = None) -> str | None:
 
 def _has_own(uncertainty: UncertaintySet | None) -> bool:
     """Whether the class gives a counterpart in closed form; of a product, some part that is more than one point."""
-    if isinstance(uncertainty, Product):
-        parts = [p for p in uncertainty.parts().values() if not isinstance(p, (ExactMean, ExactCovariance))]
+    if has_members_of(uncertainty, Product):
+        parts = [p for p in uncertainty.parts().values() if not has_members_of(p, ExactMean, ExactCovariance)]
         return not parts or any(map(_has_own, parts))
     if (other := elsewhere(uncertainty)) is not None:
         return _has_own(other[0])

@@ -17,6 +17,7 @@ from convexnovelty.uncertainty.base import (
     UncertaintySet,
     scaled,
 )
+from convexnovelty.uncertainty.composite import claimed_by_parts
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
@@ -38,6 +39,7 @@ class _Dilation(Operator):
     """
 
     exactness = "exact"
+    rotation_invariant: Any = claimed_by_parts("rotation_invariant")
     source = "Rockafellar, Convex Analysis, section 13"
     part_names = ("part",)
     grows_by = "multiple"

@@ -9,6 +9,7 @@ from convexnovelty.cones import svec_map
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.algebra import Operator, alike, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.composite import claimed_by_parts
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
@@ -30,6 +31,7 @@ class _Hull(Operator):
     """
 
     exactness = "exact"
+    rotation_invariant: Any = claimed_by_parts("rotation_invariant")
     source = "Rockafellar, Convex Analysis, corollary 16.5.1"
     part_names = ("first", "second")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from convexnovelty.uncertainty.algebra import Operator, alike, register
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.composite import claimed_by_parts
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
@@ -27,6 +28,7 @@ class _Intersection(Operator):
     """
 
     exactness = "exact"
+    rotation_invariant: Any = claimed_by_parts("rotation_invariant")
     source = "Rockafellar, Convex Analysis, corollary 16.4.1; Ben-Tal, den Hertog and Vial (2015)"
     part_names = ("first", "second")
 

@@ -43,7 +43,6 @@ class _Image(Operator):
         self.part = part
         self.matrix = points(matrix, "matrix")
         self._inherit()
-        self.rotation_invariant = False
         self.basis_dependent = True
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.covariances import own_axes
 from convexnovelty.errors import EmptySetError, IndefiniteError, InputError
-from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
+from convexnovelty.uncertainty.base import Claim, CovarianceSet, UncertaintySet
 from convexnovelty.uncertainty.tools import range_factor
 from convexnovelty.validation import Array, symmetric
 
@@ -40,6 +40,8 @@ class LoewnerInterval(CovarianceSet):
     """
 
     exactness = "exact"
+    rotation_invariant: Any = Claim(lambda self: isinstance(self.shape, str) and self.lower is None)
+    hereditary: Any = Claim(lambda self: isinstance(self.shape, str) and self.lower is None)
     source = "interval model of the Mahalanobis one-class SVM, section II-B; El Ghaoui, Oks and Oustry (2003)"
 
     def __init__(self, radius: float = 1.0, shape: Any = "identity", lower: Any = None) -> None:
@@ -48,7 +50,6 @@ class LoewnerInterval(CovarianceSet):
             raise InputError(f"shape: {shape!r} was found; give 'identity', 'nominal' or a matrix")
         self.shape = shape if isinstance(shape, str) else symmetric(shape, "shape")
         self.lower = None if lower is None else symmetric(lower, "lower")
-        self.rotation_invariant = self.hereditary = isinstance(shape, str) and lower is None
         if isinstance(self.shape, np.ndarray):
             least = float(np.linalg.eigvalsh(self.shape)[0])
             if least < -1e-12 * float(np.abs(self.shape).max()):

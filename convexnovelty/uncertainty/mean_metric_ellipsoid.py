@@ -8,7 +8,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import IndefiniteError, InputError
-from convexnovelty.uncertainty.base import MeanSet, UncertaintySet
+from convexnovelty.uncertainty.base import Claim, MeanSet, UncertaintySet
 from convexnovelty.uncertainty.tools import direction, range_factor, range_norm
 from convexnovelty.validation import Array, symmetric
 
@@ -31,6 +31,8 @@ class MeanMetricEllipsoid(MeanSet):
     """
 
     exactness = "exact"
+    rotation_invariant: Any = Claim(lambda self: isinstance(self.shape, str))
+    hereditary: Any = Claim(lambda self: isinstance(self.shape, str))
     source = "Ben-Tal and Nemirovski (1998), Robust convex optimization"
 
     def __init__(self, radius: float = 1.0, shape: Any = "nominal") -> None:
@@ -38,7 +40,6 @@ class MeanMetricEllipsoid(MeanSet):
         if isinstance(shape, str) and shape != "nominal":
             raise InputError(f"shape: {shape!r} was found; give 'nominal' or a matrix")
         self.shape = shape if isinstance(shape, str) else symmetric(shape, "shape")
-        self.rotation_invariant = self.hereditary = isinstance(shape, str)
         self.basis_dependent = not isinstance(shape, str)
         if isinstance(self.shape, np.ndarray):
             least = float(np.linalg.eigvalsh(self.shape)[0])

@@ -10,7 +10,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import Counterpart, MeanSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.box import Box
-from convexnovelty.uncertainty.composite import Composite
+from convexnovelty.uncertainty.composite import Composite, claimed_by_parts
 from convexnovelty.uncertainty.norm_ball import NormBall
 from convexnovelty.uncertainty.scenario_hull import ScenarioHull
 from convexnovelty.validation import Array
@@ -32,6 +32,8 @@ class MeanWithin(Composite, MeanSet):
     """
 
     exactness = "exact"
+    rotation_invariant: Any = claimed_by_parts("rotation_invariant")
+    hereditary: Any = claimed_by_parts("hereditary")
     source = "the set of points' own"
     part_names = ("points",)
 
@@ -40,7 +42,6 @@ class MeanWithin(Composite, MeanSet):
             raise InputError(f"points: {points!r} was found; give a set of points, such as NormBall(1, 0.2)")
         self.points = points
         self._inherit()
-        self.hereditary = points.hereditary
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

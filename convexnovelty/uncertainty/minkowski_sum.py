@@ -9,6 +9,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty.algebra import Operator, alike, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.composite import claimed_by_parts
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
@@ -33,6 +34,7 @@ class _Sum(Operator):
     """
 
     exactness = "exact"
+    rotation_invariant: Any = claimed_by_parts("rotation_invariant")
     source = "Rockafellar, Convex Analysis, section 13"
     part_names = ("first", "second")
 
@@ -65,12 +67,6 @@ class _LinearSum(_Sum):
         one, other = support(self.first, w), support(self.second, w)
         value = one.value + other.value - self.center @ w  # type: ignore[attr-defined]
         return Counterpart(value, [*one.constraints, *other.constraints])
-
-
-def _speaks_of_itself(kind: type) -> bool:
-    """Whether a class that says what it adds has the members that are meant: a derived class may have others."""
-    own = [next(c for c in kind.__mro__ if name in vars(c)) for name in ("added_deviation", "membership")]
-    return kind is CovarianceSum or (own[0] is not CovarianceSet and own[0] is own[1])
 
 
 @register("sum", PointSet)
@@ -115,8 +111,6 @@ class CovarianceSum(_Sum, CovarianceSet):
 
     def added_deviation(self, a: cp.Expression) -> cp.Expression | None:
         """The norm of what both parts add."""
-        if len(self._ordered()) < 2:
-            return None
         both = [part.added_deviation(a) for part in (self.first, self.second)]
         # One by one, since == of an expression is a constraint.
         return None if any(one is None for one in both) else cp.norm(cp.hstack(both))
@@ -134,9 +128,8 @@ class CovarianceSum(_Sum, CovarianceSet):
         return None
 
     def _ordered(self) -> list[tuple[Any, Any]]:
-        """The parts in both orders, the second of which says what it adds, of itself and not of a class that it is derived from."""
-        pairs = [(self.first, self.second), (self.second, self.first)]
-        return [(part, other) for part, other in pairs if _speaks_of_itself(type(other))]
+        """The parts in both orders."""
+        return [(self.first, self.second), (self.second, self.first)]
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

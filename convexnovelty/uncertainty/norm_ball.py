@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
-from convexnovelty.uncertainty.base import PointSet, UncertaintySet
+from convexnovelty.uncertainty.base import Claim, PointSet, UncertaintySet
 from convexnovelty.uncertainty.tools import conjugate, dual_vector, exponent, norm, p_norm
 from convexnovelty.validation import Array
 
@@ -30,12 +30,13 @@ class NormBall(PointSet):
     """
 
     exactness = "exact"
+    rotation_invariant: Any = Claim(lambda self: self.p == 2)
+    hereditary: Any = Claim(lambda self: self.p == 2)
     source = "Hölder's inequality; Ben-Tal, El Ghaoui and Nemirovski, Robust Optimization, section 1.3"
 
     def __init__(self, p: Any = 2.0, radius: float = 1.0) -> None:
         super().__init__(radius)
         self.p = exponent(p)
-        self.rotation_invariant = self.hereditary = self.p == 2
         self.basis_dependent = self.p != 2
 
     @classmethod

@@ -43,8 +43,6 @@ class _Preimage(Operator):
         self.part = part
         self.matrix = points(matrix, "matrix")
         self._inherit()
-        self.rotation_invariant = False
-        self.hereditary = False
         self.basis_dependent = True
 
     def __repr__(self) -> str:

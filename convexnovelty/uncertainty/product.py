@@ -15,9 +15,10 @@ from convexnovelty.uncertainty.base import (
     MomentSet,
     UncertaintySet,
     as_counterpart,
+    has_members_of,
     scaled,
 )
-from convexnovelty.uncertainty.composite import Composite
+from convexnovelty.uncertainty.composite import Composite, claimed_by_parts
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -42,6 +43,8 @@ class Product(Composite, MomentSet):
     """
 
     exactness = "exact"
+    rotation_invariant: Any = claimed_by_parts("rotation_invariant")
+    hereditary: Any = claimed_by_parts("hereditary")
     source = "Lanckriet, El Ghaoui and Jordan, Robust novelty detection with single-class MPM, eq. 9"
     part_names = ("means", "covariances")
 
@@ -53,7 +56,6 @@ class Product(Composite, MomentSet):
         self.means = means
         self.covariances = covariances
         self._inherit()
-        self.hereditary = means.hereditary and covariances.hereditary
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
@@ -116,7 +118,7 @@ class Product(Composite, MomentSet):
         S = self.covariances.sample(rng)
         if S is None:
             return None
-        m = self.means.sample(rng, S) if isinstance(self.means, MeanEllipsoid) else self.means.sample(rng)
+        m = self.means.sample(rng, S) if has_members_of(self.means, MeanEllipsoid) else self.means.sample(rng)
         return None if m is None else (m, S)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
-from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
+from convexnovelty.uncertainty.base import Claim, CovarianceSet, UncertaintySet
 from convexnovelty.uncertainty.tools import direction, random_symmetric, semidefinite_step
 from convexnovelty.validation import Array, points
 
@@ -31,6 +31,8 @@ class SubspaceBall(CovarianceSet):
     """
 
     exactness = "exact"
+    rotation_invariant: Any = Claim(lambda self: isinstance(self.basis, str))
+    hereditary: Any = Claim(lambda self: isinstance(self.basis, str))
     source = "Cauchy-Schwarz inequality in the coordinates of the basis"
 
     def __init__(self, basis: Any = "nominal", radius: float = 1.0) -> None:
@@ -40,7 +42,6 @@ class SubspaceBall(CovarianceSet):
                 f"basis: {basis!r} was found; give 'nominal' or a matrix with one column for each direction"
             )
         self.basis = basis if isinstance(basis, str) else points(basis, "basis")
-        self.rotation_invariant = self.hereditary = isinstance(basis, str)
         self.basis_dependent = not isinstance(basis, str)
 
     @classmethod

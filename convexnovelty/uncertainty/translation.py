@@ -44,7 +44,6 @@ class _Translation(Operator):
             for kind, x in zip(blocks, given, strict=True)
         ]
         self._inherit()
-        self.rotation_invariant = False
         self.basis_dependent = True
         self.nominal_at_zero = False
 
