@@ -3,6 +3,7 @@
 ``cp.sum(X @ u) == 0`` holds of every u where the columns of X are centred. What rounding leaves of its coefficients is an
 equation to a solver that looks at it in scale, and would cut what is allowed to a subspace. So do the equations with which
 functions of symmetric matrices are compiled where CVXPY does not know that their argument, as ``L @ S @ L.T``, is symmetric.
+Where nothing of u is left at all, as on the diagonal of ``S - cp.diag(cp.diag(S)) == R``, rounding of R would allow nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
 
@@ -18,33 +20,36 @@ __all__ = ["as_meant"]
 ROUNDED = 1e-12  # share of the terms of a sum, or of the entries of a matrix, up to which something is rounding of them
 
 
-def as_meant(constraint: Any) -> Any:
+def as_meant(constraint: Any, typical: bool = False) -> Any:
     """The constraint with zeros in place of rows, and symmetric matrices in place of ones, that are so but for rounding.
 
-    It comes back itself where there are none, and where parameters, whose values may change, are in it.
+    It comes back itself where there are none, and where parameters, whose values may change, are in it. ``typical`` says that
+    variables which have values have such as are to be expected: what they cancel with may be rounded as they are.
     """
     if not isinstance(constraint, cp.Constraint) or not constraint.variables() or constraint.parameters():
         return constraint
-    return _without_cancelled(_symmetrised(constraint))
+    return _without_cancelled(_symmetrised(constraint), typical)
 
 
-def _without_cancelled(constraint: Any) -> Any:
+def _without_cancelled(constraint: Any, typical: bool) -> Any:
     if not isinstance(constraint, (cp.constraints.Equality, cp.constraints.Inequality)):
         return constraint
     row = constraint.expr
     if not row.is_affine() or not row.variables():
         return constraint
-    kept = ~_cancels(row)
+    kept = ~_cancels(row, typical)
     if kept.all():
         return constraint
     left = cp.multiply(kept.astype(float), row)
     return left == 0 if isinstance(constraint, cp.constraints.Equality) else left <= 0
 
 
-def _cancels(row: Any) -> Any:
+def _cancels(row: Any, typical: bool) -> Any:
     """Which entries of an affine expression have coefficients, and a constant, that are rounding of the terms they are made of."""
     terms, variables = _sizes(row), row.variables()
     before = [variable.value for variable in variables]
+    valued = [(variable.id, value) for variable, value in zip(variables, before, strict=True) if value is not None]
+    expected = {key: _largest(value) for key, value in valued if typical}
     rng = np.random.default_rng(29)
 
     def at(expression: Any, entries: Any) -> Any:
@@ -56,11 +61,20 @@ def _cancels(row: Any) -> Any:
         constant, largest = at(row, _zeros), at(terms, _zeros)
         moved = at(row, lambda variable: variable.project(rng.standard_normal(variable.shape)))
         summed = at(terms, lambda variable: np.ones(variable.shape))
+        # Entries of a matrix are known to rounding of its largest.
+        known = at(terms, lambda variable: np.full(variable.shape, expected.get(variable.id, 0.0)))
     finally:
         for variable, value in zip(variables, before, strict=True):
             variable.save_value(value)
     cancelled = np.abs(moved - constant) <= ROUNDED * (summed - largest)
-    return cancelled & (summed > largest) & (np.abs(constant) <= ROUNDED * largest)
+    small = np.abs(constant) <= ROUNDED * _largest(known)
+    return cancelled & small & ((summed > largest) | (constant != 0))
+
+
+def _largest(values: Any) -> float:
+    """The size of the largest entry; an infinite bound is none, beside which all would be small."""
+    entries = np.abs(values.data if sp.issparse(values) else np.asarray(values))
+    return float(np.max(entries, initial=0.0, where=np.isfinite(entries)))
 
 
 def _zeros(variable: Any) -> Any:

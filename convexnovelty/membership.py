@@ -156,6 +156,7 @@ class Membership:
         inward: Sequence[Array] = (),
         order: int = 0,
     ) -> None:
+        arrays.refuse_untrue(name)
         self.size = arrays.columns.size
         self.name = name
         self._known = known
@@ -536,6 +537,7 @@ class Membership:
         right = self._right(raw) if self._arrays.moves_to(arrays) else None
         if right is None or np.any(np.delete(self._differ(right, self._right(self._raw)), self._varying)):
             raise RecompilationError(f"{self.name}: this change needs the problem to be made anew")
+        arrays.refuse_untrue(name)
         program = replace(self._scaled, b=self._entered(raw))
         if not any(holds(program, point) for point in self._points):
             self._points = [*self._points[-POINTS:], self._inside(program, name)]

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
 from convexnovelty.conic import ConicProgram
-from convexnovelty.errors import InputError
+from convexnovelty.errors import EmptySetError, InputError
 from convexnovelty.units import in_units, with_even_squares
 from convexnovelty.validation import Array
 
@@ -32,7 +32,8 @@ Description = Callable[[Any], Any]
 class Arrays:
     """A membership as compiled, the columns that belong to its vector, the units that they count, and from where.
 
-    ``shown`` are values of its further variables in the middle of the set, NaN where nobody knows one.
+    ``shown`` are values of its further variables in the middle of the set, NaN where nobody knows one, and ``untrue`` is what a
+    constraint says in which no variable is left and which does not hold, in words.
     """
 
     program: ConicProgram
@@ -40,6 +41,7 @@ class Arrays:
     units: Array
     shown: Array
     at: Array
+    untrue: str = ""
 
     @classmethod
     def compiled(
@@ -64,8 +66,11 @@ class Arrays:
         try:
             # Beside a right-hand side of 1e16 a coefficient of one passes for rounding, in CVXPY's arrays and in ours.
             step = v if (units == 1.0).all() else cp.multiply(units, v)
+            # What is rounding shows beside the numbers of a member.
+            v.value = None if middle is None else (middle - at) / units
             # A distance from a far centre is a difference of large numbers, which cancel here and nowhere else.
             constraints = description(at + step if at.any() else step)
+            v.value = None
         except (AttributeError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
@@ -96,6 +101,7 @@ class Arrays:
                 "functions that are convex with these numbers"
             ) from error
         program = _without_infinite_bounds(program, name)
+        untrue = _untrue(program)
         found = np.flatnonzero(program.c)
         columns = found[np.argsort(program.c[found], kind="stable")]
         if columns.size != size or not np.array_equal(program.c[columns], weights):
@@ -119,7 +125,15 @@ class Arrays:
             inside = None if middle is None else (middle - at) / units
             program, scales = in_units(program, columns, sizes, inside)
             shown = shown / scales
-        return cls(program.without_repetition(), columns, units, shown, at)
+        return cls(program.without_repetition(), columns, units, shown, at, untrue)
+
+    def refuse_untrue(self, name: str) -> None:
+        """Raise EmptySetError where a constraint cannot hold whatever the member is."""
+        if self.untrue:
+            raise EmptySetError(
+                f"{name} is empty: an entry of some constraint does not depend on the member and reads {self.untrue}, which is more "
+                "than rounding of the numbers beside it; give both sides the same number there, or leave the entry out"
+            )
 
     def moves_to(self, other: Arrays) -> bool:
         """Whether the other differs in its right-hand side alone, so that a parameter can follow."""
@@ -153,7 +167,7 @@ def reach_from(description: Description, at: Array) -> float | None:
     No unit has to be known for that, and in steps sets of other radii have the same arrays. None where the point is no member to
     the last digit, or next to none, where further variables have a say, and where the set does not end.
     """
-    v = cp.Variable(at.size)
+    v = cp.Variable(at.size, value=at)
     stated = description(v)
     constraints = list(stated) if isinstance(stated, (list, tuple)) else [stated]
     if not all(isinstance(one, cp.Constraint) and [x.id for x in one.variables()] == [v.id] for one in constraints):
@@ -210,6 +224,17 @@ def _nodes(expression: Any) -> Iterator[Any]:
     yield expression
     for argument in expression.args:
         yield from _nodes(argument)
+
+
+def _untrue(program: ConicProgram) -> str:
+    """What an equation or inequality without variables says that is not so, as a formula; of several, what is farthest off."""
+    zero, end = program.cones.zero, program.cones.zero + program.cones.nonnegative
+    empty = np.asarray(abs(program.A[:end]).sum(axis=1)).ravel() == 0
+    off = np.where(empty, np.append(np.abs(program.b[:zero]), -program.b[zero:end]), 0.0)
+    worst = int(np.argmax(off)) if end else 0
+    if not end or off[worst] <= 0:
+        return ""
+    return f"0 {'==' if worst < zero else '<='} {program.b[worst]:.3g}"
 
 
 def _without_infinite_bounds(program: ConicProgram, name: str) -> ConicProgram:

@@ -17,9 +17,10 @@ maximising over the membership directly, so that the two are independent bounds 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -158,7 +159,8 @@ def _holds_centre(uncertainty: UncertaintySet) -> bool:
     told beside what it is broken by a little way off.
     """
     describe, size = _description(uncertainty, uncertainty.dimension)  # type: ignore[attr-defined]
-    center, v = _flat_center(uncertainty), cp.Variable(size)
+    center = _flat_center(uncertainty)
+    v = cp.Variable(size, value=center)
     constraints = [one for one in describe(v) if [x.id for x in one.variables()] == [v.id]]
     away = POINT * (float(np.linalg.norm(center)) or 1.0) * np.random.default_rng(21).standard_normal((2, size))
 
@@ -178,7 +180,24 @@ def stated(part: Any, member: list[Any]) -> list[Any]:
     if _is_nominal(part) and not getattr(part, "uses_covariance", False) and _is_centre(part, _arrays(part)):
         center = part.center if isinstance(part.center, tuple) else (part.center,)
         return [block == at for block, at in zip(member, center, strict=True)]
-    return listed(part.membership(*member))
+    with _at_centre(part, member):
+        return listed(part.membership(*member))
+
+
+@contextlib.contextmanager
+def _at_centre(part: Any, member: list[Any]) -> Iterator[None]:
+    """Give the variables of a member values at which it is the centre, for as long as constraints are made that look at sizes."""
+    center, unknown = part.center if isinstance(part.center, tuple) else (part.center,), []
+    for block, at in zip(member, center, strict=False):
+        for variable in block.variables() if isinstance(block, cp.Expression) else []:
+            if variable.value is None:
+                unknown.append(variable)
+                variable.save_value(at if variable is block else np.zeros(variable.shape))
+    try:
+        yield
+    finally:
+        for variable in unknown:
+            variable.save_value(None)
 
 
 def _is_nominal(uncertainty: UncertaintySet) -> bool:

@@ -239,7 +239,9 @@ def _holds_anyhow(constraint: Any, moved: Any, at: list[cp.Variable], steps: lis
         return False
     left, right = (np.asarray(side.value, dtype=float) for side in constraint.args)
     rounding = np.maximum(np.abs(left), np.abs(right))
-    apart = np.abs(left - right) if isinstance(constraint, cp.constraints.Equality) else left - right
+    # Of entries from which the member cancels only the constraint on variables shows that they are rounding.
+    apart = np.subtract(*(np.asarray(side.value, dtype=float) for side in moved.args))
+    apart = np.abs(apart) if isinstance(constraint, cp.constraints.Equality) else apart
     if (apart <= ROUNDED * rounding).all():
         return True
     for side in moved.args:

@@ -53,7 +53,7 @@ def as_expression(a: Any, name: str = "a", size: int | None = None) -> Any:
 def listed(constraints: Any) -> list[Any]:
     """What a membership returned, one constraint or several, as a list, without what is nothing but rounding."""
     stated = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
-    return list(map(as_meant, stated))
+    return [as_meant(constraint, typical=True) for constraint in stated]
 
 
 def congruent(T: Any, S: Any) -> Any:

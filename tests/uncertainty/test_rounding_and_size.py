@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import set_laws as laws
 from test_catalogue import examples
 
+import convexnovelty as cn
 from convexnovelty import uncertainty as sets
-from convexnovelty.errors import InputError
+from convexnovelty.errors import EmptySetError, InputError
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import tools
 from convexnovelty.uncertainty.base import REMEMBERED
@@ -118,3 +120,135 @@ def test_pairs_round_columns_that_are_uncorrelated_but_for_a_little(correlation,
     expected = a @ moments.mean + 0.2 * np.sqrt(variance) + kappa * np.sqrt(variance + 0.3 * a @ a)
     assert sets.evaluate_loss(both, a, kappa) == pytest.approx(expected, rel=1e-6)
     assert sets.adversary(both, a, kappa).value == pytest.approx(expected, rel=1e-6)
+
+
+CORRELATED = np.array([[1.0, 0.3, 0.1], [0.3, 1.0, 0.2], [0.1, 0.2, 1.0]])
+SLANT = np.array([1.0, -2.0, 0.5])
+
+
+class FreeVariances(sets.CovarianceSet):
+    """Known covariances and variances that share a budget; entries that do not depend on the member are off by ``noise``."""
+
+    def __init__(self, radius=0.3, noise=()):
+        self.radius, self.noise = radius, noise
+
+    def off(self):
+        """The diagonal of the known matrix, in the unit of the largest variance."""
+        return np.diag(np.array(self.noise or (0.0, 0.0, 0.0)) * self.center.max())
+
+    def known(self, S):
+        return [S - cp.diag(cp.diag(S)) == self.center - np.diag(np.diag(self.center)) + self.off()]
+
+    def membership(self, S):
+        variances = np.diag(self.center)
+        return [*self.known(S), cp.sum(cp.abs(cp.diag(S) - variances) / variances) <= self.radius]
+
+
+class BetweenBounds(FreeVariances):
+    """The same by two inequalities."""
+
+    def known(self, S):
+        rest, R = S - cp.diag(cp.diag(S)), self.center - np.diag(np.diag(self.center))
+        return [rest <= R - np.abs(self.off()), rest >= R + np.abs(self.off())]
+
+
+class Masked(FreeVariances):
+    """The same with zeros for coefficients."""
+
+    def known(self, S):
+        mask = 1.0 - np.eye(3)
+        return [cp.multiply(mask, S) == mask * self.center + self.off()]
+
+
+ROUNDINGS = [(1e-16, 0.0, 0.0), (-1e-16, 1e-17, 0.0), (2.0**-52, 0.0, -(2.0**-53)), (1e-300, 0.0, 0.0)]
+
+
+def worst_with_free_variances(a, S, radius=0.3):
+    """All of the budget goes to the variance that counts most."""
+    return math.sqrt(a @ S @ a + radius * (a * a * np.diag(S)).max())
+
+
+@pytest.mark.parametrize("kind", [FreeVariances, BetweenBounds, Masked])
+@pytest.mark.parametrize("noise", ROUNDINGS)
+@pytest.mark.parametrize("units", [(1.0, 1.0, 1.0), (1e-6, 1e-6, 1e-6), (1e3, 1.0, 1e-3)])
+def test_rounding_in_entries_that_no_member_has_a_part_in_is_no_statement(kind, noise, units):
+    units = np.array(units)
+    S, a = units[:, None] * CORRELATED * units, SLANT / units
+    held = kind(noise=noise).centred(Moments(units, S))
+    right = worst_with_free_variances(a, S)
+    assert sets.evaluate_deviation(held, a) == pytest.approx(right, rel=1e-7)
+    assert sets.adversary(held, a).value == pytest.approx(right, rel=1e-7)
+
+
+@pytest.mark.parametrize("kind", [FreeVariances, Masked])
+def test_rounding_is_told_beside_the_member_where_the_other_numbers_are_zero(kind):
+    held = kind(noise=(1e-17, 0.0, 0.0)).centred(Moments(np.ones(3), np.eye(3)))
+    assert sets.evaluate_deviation(held, SLANT) == pytest.approx(worst_with_free_variances(SLANT, np.eye(3)), rel=1e-7)
+
+
+def test_rounding_in_such_entries_is_no_statement_in_combinations_and_of_gauges():
+    """Against the set without it; in a sum members are further variables."""
+    moments = Moments(np.array([3.0, 2.0, 1.0]), CORRELATED)
+    T = np.diag([1.0, 2.0, 3.0])
+    combined = [
+        lambda part: part + sets.FrobeniusBall(0.1),
+        lambda part: part & sets.FrobeniusBall(10.0),
+        lambda part: part | sets.FrobeniusBall(0.01),
+        lambda part: 2 * part,
+        lambda part: part.image(T),
+        lambda part: part.preimage(T),
+    ]
+    for combine in combined:
+        one, other = (combine(FreeVariances(noise=noise)).centred(moments) for noise in (ROUNDINGS[0], ()))
+        right = sets.evaluate_deviation(other, SLANT)
+        assert sets.evaluate_deviation(one, SLANT) == pytest.approx(right, rel=1e-9)
+        assert sets.adversary(one, SLANT).value == pytest.approx(right, rel=1e-6)
+    held = FreeVariances(noise=ROUNDINGS[0]).centred(moments)
+    assert sets.gauge(held, CORRELATED + np.diag([0.1, 0.0, 0.0])) == pytest.approx(0.1, rel=1e-6)
+    program = cn.single_class_mpm(moments, 0.5, FreeVariances(noise=ROUNDINGS[0]))
+    for radius in (0.3, 0.5, 0.0):
+        program.set(radius=radius)
+        right = cn.single_class_mpm(moments, 0.5, FreeVariances(radius)).solve().objective
+        assert program.solve().objective == pytest.approx(right, rel=1e-7)
+    assert cn.check(program).passed
+
+
+@pytest.mark.parametrize(
+    "kind, sign", [(FreeVariances, "== 1e-09"), (BetweenBounds, "<= -1e-09"), (Masked, "== 1e-09")]
+)
+def test_more_than_rounding_in_such_entries_is_named(kind, sign):
+    held = kind(noise=(1e-9, 0.0, 0.0)).centred(Moments(np.ones(3), CORRELATED))
+    told = rf"is empty: an entry of some constraint does not depend on the member and reads 0 {sign}, .* leave the entry out"
+    with pytest.raises(EmptySetError, match=told):
+        sets.evaluate_deviation(held, SLANT)
+
+
+def test_an_infinite_bound_makes_no_other_number_small():
+    class Bounded(FreeVariances):
+        def known(self, S):
+            bound = np.where(np.eye(3), -self.off(), np.inf)
+            return [S - cp.diag(cp.diag(S)) <= bound, S << 10.0 * np.eye(3)]
+
+    held = Bounded(noise=(0.01, 0.0, 0.0)).centred(Moments(np.ones(3), CORRELATED))
+    with pytest.raises(EmptySetError, match=r"reads 0 <= -0\.01, "):
+        sets.evaluate_deviation(held, SLANT)
+
+
+def test_a_number_that_makes_such_an_entry_untrue_is_refused():
+    class Shifted(FreeVariances):
+        shift: float
+
+        def __init__(self, radius=0.3, shift=0.0):
+            super().__init__(radius)
+            self.shift = shift
+
+        def off(self):
+            return self.shift * np.eye(3)
+
+    program = cn.single_class_mpm(Moments(np.array([3.0, 2.0, 1.0]), CORRELATED), 0.5, Shifted())
+    before = program.solve().objective
+    program.set(shift=1e-16)
+    assert program.solve().objective == pytest.approx(before, rel=1e-9)
+    with pytest.raises(EmptySetError, match=r"reads 0 == 0\.01, "):
+        program.set(shift=0.01)
+        program.solve()
