@@ -413,8 +413,10 @@ class FromCallable(Kernel):
     def evaluate(self, X: Array, Z: Array) -> Array:
         """The function's values, checked for shape, kind and finiteness."""
         label = f"kernel {self!r}"
+        # Points of its own, since compiled functions may want arrays that can be written to.
+        own = np.array(X)
         try:
-            found = self.function(X, Z)
+            found = self.function(own, own if Z is X else np.array(Z))
         except ConvexNoveltyError:
             raise
         except (TypeError, ValueError, IndexError) as error:

@@ -19,6 +19,7 @@ from sklearn.metrics import pairwise
 from convexnovelty import kernels
 from convexnovelty.distances import squared_distances
 from convexnovelty.errors import InputError
+from convexnovelty.features import KernelFeatures
 from convexnovelty.kernels import Kernel, as_kernel
 
 KERNELS: list[Kernel] = [
@@ -171,6 +172,20 @@ def test_b06_whole_kind_scale_takes_away_the_unit(kernel: Kernel, factor: float,
 def test_scale_needs_training_points() -> None:
     with pytest.raises(InputError, match="fitted"):
         kernels.gaussian()(np.ones((2, 2)))
+
+
+def test_a_compiled_function_is_given_arrays_that_it_may_write_to() -> None:
+    """scikit-learn's compiled kernels refuse others; what a function does to its points is not done to ours."""
+    X = np.random.default_rng(0).random((12, 3))
+    features = KernelFeatures(X, pairwise.chi2_kernel)
+    assert features.gram == pytest.approx(pairwise.chi2_kernel(X), abs=1e-12)
+
+    def careless(A: Any, B: Any) -> Any:
+        values = A @ B.T
+        A[:] = 0.0
+        return values
+
+    assert KernelFeatures(X, careless).gram == pytest.approx(X @ X.T, abs=1e-12)
 
 
 def test_b12_integers_do_not_wrap_around() -> None:

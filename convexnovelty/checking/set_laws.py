@@ -38,7 +38,7 @@ WORDS = ("exact", "conservative")
 MULTIPLES = (0.37, 1.9)
 # Shares of a gauge by which a set that is larger holds the member, and one that is smaller not.
 ABOVE, BELOW = 1e-4, 5e-4
-DUST = 1e-8  # share of the largest entry of a displacement that counts as zero
+DUST = 1e-8  # share of the largest entries beside it of a displacement that counts as zero
 HELD = 1e-6  # distance, in units of the set, up to which a member of the boundary counts as held
 
 FAMILIES = (CovarianceSet, MeanSet, MomentSet, PointSet)
@@ -213,8 +213,13 @@ def _along(block: Array) -> Array:
 
 
 def _without_dust(step: Array) -> Array:
-    """A displacement without what a solver left of zeros: no set of width zero holds it at any size."""
-    return np.where(np.abs(step) > DUST * float(np.max(np.abs(step), initial=0.0)), step, 0.0)
+    """A displacement without what a solver left of zeros: no set of width zero holds it at any size.
+
+    Columns have units of their own: an entry of a matrix counts beside the largest ones of its row and column.
+    """
+    sizes = np.abs(step).max(axis=0, initial=0.0)
+    beside = np.sqrt(np.outer(sizes, sizes)) if step.ndim == 2 else sizes
+    return np.where(np.abs(step) > DUST * beside, step, 0.0)
 
 
 # -- closed forms ----------------------------------------------------------------------------------------------------

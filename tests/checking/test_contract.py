@@ -406,3 +406,20 @@ def test_numbers_of_other_names_are_changed_too():
     rows = check_set(Named(), moments=MOMENTS)
     assert {row.verdict for row in rows} == {"pass"}
     assert [row.claim.split()[2] for row in rows if row.source == "replaced"] == ["bound", "power"]
+
+
+def test_a_gauge_is_tried_in_the_units_of_columns():
+    """A variance that is small beside others is no dust: without it a member would have another size."""
+
+    class Correlations(sets.CovarianceSet):
+        def membership(self, S):
+            units = np.sqrt(np.diag(self.center))
+            step = (S - self.center) / np.outer(units, units)
+            return [cp.norm(step, "fro") + cp.norm(step, "nuc") <= self.radius]
+
+    units, rng = np.array([0.05, 8.0, 0.15, 0.2]), np.random.default_rng(3)
+    root = rng.standard_normal((4, 4)) * units
+    moments = cn.Moments(np.zeros(4), root.T @ root)
+    rows = check_set(Correlations(0.2), moments=moments)
+    assert "gauge" in {row.source for row in rows}
+    assert all(row.verdict == "pass" for row in rows), [row for row in rows if row.verdict != "pass"]
