@@ -231,6 +231,8 @@ def _split(span: Array) -> tuple[Array, Array]:
     """Orthonormal axes of what all matrices that stand side by side take to zero, or next to it, and of the rest."""
     left, sizes, _ = np.linalg.svd(_square(span))
     told = sizes > CLEAR * sizes[0]
+    # A column by itself is told from the others: along it anything goes, of which rounding elsewhere would be seen.
+    left = np.where(np.abs(left) > ROUNDING, left, 0.0)
     return left[:, ~told], left[:, told]
 
 

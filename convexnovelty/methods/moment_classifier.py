@@ -776,7 +776,8 @@ def _cost(positives: Any, moments: Moments, made: Solution, upper: float) -> flo
     variance, scores = float(beta.sum()) - made.objective, np.asarray(positives @ w) - moments.mean @ w
     least, slacks = float(scores.min()), float(np.maximum(1 - scores, 0.0).sum())
     soft = variance + upper * slacks if slacks else variance
-    return min(soft, variance / least**2) if least > 0 else soft
+    length = math.sqrt(max(variance, 0.0)) / least if least > 0 else math.inf  # squares of what is tiny would be zero
+    return min(soft, length * length)
 
 
 def _settled(positives: Any, moments: Moments, slack_penalty: float, uncertainty: Set, tail: Tail) -> Solution | None:
