@@ -21,6 +21,7 @@ __all__ = [
     "is_date",
     "names_of",
     "names_of_entries",
+    "places",
     "refuse_dates",
     "rows_as_columns",
     "types_of",
@@ -135,6 +136,17 @@ def rows_as_columns(table: Any) -> Any:
     if columns is None or rows is None or rows == columns:
         return table
     return table.loc[columns] if sorted(rows) == sorted(set(columns)) else table
+
+
+def places(found: Sequence[str] | None, names: Sequence[str] | None, name: str, learnt: str) -> list[int] | None:
+    """Where each of ``names`` stands among those found; None where one side has none, or they stand in one order.
+
+    ``name`` is the argument and ``learnt`` says what has ``names``. Raises InputError for columns that are not the same.
+    """
+    if found is None or names is None or list(found) == list(names):
+        return None
+    agree(found, name, names, learnt)
+    return [list(found).index(entry) for entry in names]
 
 
 def agree(found: Sequence[str], name: str, names: Sequence[str], learnt: str) -> None:

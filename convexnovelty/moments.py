@@ -472,7 +472,7 @@ class Moments:
             raise InputError(f"ddof: {self.ddof:g} was found where the counts add up to {total:g}; give less")
         # A part with count <= ddof is a single row, whose covariance is zero anyway.
         mine, others = (max(part.count - self.ddof, 0.0) / divisor for part in (self, other) if part.count is not None)
-        between = self.count * other.count / total / divisor
+        between = (self.count / total) * (other.count / divisor)  # products of tiny weights would be none
         kinds = {self.representation, other.representation}
         specific = mine * self._specific + others * other._specific
         if "dense" in kinds:

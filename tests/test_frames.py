@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 
 import convexnovelty as cn
+from convexnovelty.errors import InputError
 from convexnovelty.frames import Frame
-from convexnovelty.uncertainty import FrobeniusBall, GelbrichBall, LoewnerInterval
+from convexnovelty.uncertainty import CovarianceHull, FrobeniusBall, GelbrichBall, LoewnerInterval, MomentHull
 
 WIDE = np.random.default_rng(0).standard_normal((3, 6)) + 1
 
@@ -65,3 +67,29 @@ def test_sets_around_one_line_that_does_not_hold_the_mean(seed, other):
     right = cp.Problem(cp.Minimize(deviation), [mean @ a - 1 >= kappa * deviation]).solve(solver="CLARABEL")
     found = cn.single_class_mpm(cn.Moments(mean, factor.T @ factor), 0.3, recipe).solve()
     assert found.objective == pytest.approx(right, rel=2e-6)
+
+
+@pytest.mark.parametrize("order", [list("abc"), list("cab")])
+def test_scenarios_stand_in_the_order_of_the_moments_columns(order):
+    """Hulls whose scenarios are frames are sets of these columns, whatever their order is."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((60, 3)) * [1, 0.2, 3] + [3, 2, 9], columns=list("abc"))
+    moments, halves = cn.Moments.estimate(table), (table[:30], table[30:])
+    plain = CovarianceHull([half.cov().to_numpy() for half in halves])
+    expected = cn.single_class_mpm(moments, 0.6, plain).solve().objective
+    named = CovarianceHull([half.cov().loc[order, order] for half in halves])
+    assert cn.single_class_mpm(moments, 0.6, named).solve().objective == pytest.approx(expected, rel=1e-9)
+    pairs = MomentHull([(half.mean(), half.cov()) for half in halves]).centred(moments)
+    moved = MomentHull([(half.mean()[order], half.cov().loc[order, order]) for half in halves]).centred(moments)
+    for mine, theirs in zip(moved.pairs, pairs.pairs, strict=True):
+        assert all(np.array_equal(one, other) for one, other in zip(mine, theirs, strict=True))
+    assert named.centred(moments) is named.centred(moments)
+
+
+@pytest.mark.parametrize("kind", ["scenarios", "pairs"])
+def test_scenarios_of_other_columns_are_refused(kind):
+    moments = cn.Moments.estimate(pd.DataFrame(np.eye(3), columns=list("abc")))
+    table = pd.DataFrame(np.eye(3), columns=list("abd"), index=list("abd"))
+    given = CovarianceHull([table]) if kind == "scenarios" else MomentHull([(np.zeros(3), table)])
+    with pytest.raises(InputError, match=kind):
+        given.centred(moments)

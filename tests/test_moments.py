@@ -751,3 +751,15 @@ def test_points_and_moments_are_matched_by_names_wherever_a_difference_of_them_i
         Moments.estimate(frame.rename(columns={"x": "z"})))):  # fmt: skip
         with pytest.raises(InputError, match="matched by name with those of the moments, and it lacks 'x'"):
             call()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-155, 1e155, 1e300])
+@pytest.mark.parametrize("representation", ["dense", "diagonal", "low_rank"])
+def test_weights_of_any_size_merge(scale: float, representation: str, rng: np.random.Generator) -> None:
+    """Likelihoods as weights: only their proportions count, and the distance between two blocks is that of their means."""
+    X, w = np.vstack([rng.normal(3.0, 1.0, (20, 2)), rng.normal(9.0, 1.0, (20, 2))]), rng.random(40) + 0.1
+    options: dict[str, Any] = {"representation": representation}
+    one, other = (Moments.estimate(X[part], scale * w[part], **options) for part in (slice(20), slice(20, 40)))
+    expected = np.diag(np.cov(X.T, aweights=w, bias=True))
+    assert (one + other).variances == pytest.approx(expected, rel=1e-12)
+    assert one.update(X[20:], scale * w[20:]).variances == pytest.approx(expected, rel=1e-12)

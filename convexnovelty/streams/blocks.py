@@ -94,7 +94,7 @@ def _named(raw: Any) -> Any:
     """A block whose columns go by their names, also where Arrow holds them."""
     if isinstance(raw, tuple):
         return tuple(map(_named, raw))
-    return ArrowBlock(raw) if of_arrow(raw) else raw
+    return ArrowBlock(raw, chosen=False) if of_arrow(raw) else raw
 
 
 def _ordered(raw: Any, names: list[str] | None) -> tuple[Any, Any]:

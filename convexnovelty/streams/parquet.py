@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.streams.source import Source, needed, rows_at_once
 from convexnovelty.validation import shown
 
-__all__ = ["ArrowBlock", "Parquet", "of_arrow"]
+__all__ = ["ArrowBlock", "Parquet", "of_arrow", "own_names"]
 
 PARQUET = (".parquet", ".pq")
 
@@ -36,12 +37,15 @@ class Parquet(Source):
         """See :attr:`Source.names`."""
         opened = self._opened()
         schema = opened.schema_arrow if hasattr(opened, "schema_arrow") else opened.schema
-        return self.columns.of([str(name) for name in schema.names])
+        named = self.columns.features is not None
+        return self.columns.of([str(name) for name in schema.names] if named else own_names(schema))
 
     def raw(self) -> Iterator[Any]:
         """See :meth:`Source.raw`."""
         opened, wanted = self._opened(), self._wanted()
         if isinstance(self.given, (str, Path)):
+            if self.columns.features is None:
+                _refuse_partitions(Path(self.given).resolve(), opened)
             opened = _agreed(str(self.given), opened, wanted, all_columns=self.columns.features is None)
         if self.columns.weights is not None:
             schema = opened.schema_arrow if hasattr(opened, "schema_arrow") else opened.schema
@@ -116,7 +120,7 @@ def _agreed(given: str, opened: Any, wanted: list[str], *, all_columns: bool) ->
                     "write the column with one type in all files"
                 ) from error
             schema = schema.set(place, arrow.field(name, wide))
-        more = [name for name in here.names if name not in opened.schema.names]
+        more = [name for name in own_names(here) if name not in opened.schema.names]
         if all_columns and more:
             raise InputError(
                 f"{piece.path}, column {more[0]!r}: it was found in this file but not in {first}; give files with the same "
@@ -127,17 +131,37 @@ def _agreed(given: str, opened: Any, wanted: list[str], *, all_columns: bool) ->
     return needed("pyarrow.dataset", "detect").dataset(given, schema=schema, format="parquet")
 
 
+def _refuse_partitions(folder: Path, opened: Any) -> None:
+    """Raise InputError for files in folders named ``column=value``, which hold that column in their names alone."""
+    for piece in opened.get_fragments():
+        above = [part for part in Path(piece.path).parts[:-1] if "=" in part and part not in folder.parts]
+        if above:
+            raise InputError(
+                f"source: {folder}: its files lie in folders such as {above[0]!r}, which name a column that the files do not hold; "
+                "name the columns that are features, or give a dataset of pyarrow that reads the partitions"
+            )
+
+
+def own_names(schema: Any) -> list[str]:
+    """The names of an Arrow schema's columns but those in which pandas has kept the index of its rows."""
+    index: set[str] = set()
+    about = (schema.metadata or {}).get(b"pandas")
+    if about is not None:
+        index = {entry for entry in json.loads(about).get("index_columns", []) if isinstance(entry, str)}
+    return [str(name) for name in schema.names if str(name) not in index]
+
+
 def of_arrow(given: Any) -> bool:
     """Whether an object is one of pyarrow's with columns; it is asked of anything, and imports nothing."""
     return type(given).__module__.partition(".")[0] == "pyarrow" and hasattr(given, "schema")
 
 
 class ArrowBlock:
-    """A batch or a table of Arrow as a frame: columns by name, no more."""
+    """A batch or a table of Arrow as a frame: columns by name, no more. An index that pandas has kept is no column where all are asked for."""
 
-    def __init__(self, batch: Any) -> None:
+    def __init__(self, batch: Any, *, chosen: bool = True) -> None:
         self.batch = batch
-        self.columns = [str(name) for name in batch.schema.names]
+        self.columns = [str(name) for name in batch.schema.names] if chosen else own_names(batch.schema)
 
     def __getitem__(self, wanted: Any) -> Any:
         if isinstance(wanted, str):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
-from convexnovelty.columns import by_name, names_of
+from convexnovelty.columns import by_name, names_of, places
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.owned import read_only
 from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
@@ -27,7 +27,8 @@ class CovarianceHull(CovarianceSet):
 
     Parameters
     ----------
-    scenarios : positive semidefinite matrices of one order; frames among them are matched by the names of their columns.
+    scenarios : positive semidefinite matrices of one order; frames among them are matched by the names of their columns, with
+        each other and with those of the moments.
     """
 
     exactness = "exact"
@@ -41,6 +42,7 @@ class CovarianceHull(CovarianceSet):
         matched = [
             by_name(S, f"scenarios[{i}]", names, "the first scenario that has names") for i, S in enumerate(given)
         ]
+        self.names = None if names is None else tuple(names)
         self.scenarios = [read_only(symmetric(S, f"scenarios[{i}]")) for i, S in enumerate(matched)]
         if len({S.shape for S in self.scenarios}) != 1:
             raise InputError(
@@ -57,6 +59,16 @@ class CovarianceHull(CovarianceSet):
         rng = np.random.default_rng(8)
         roots = [rng.standard_normal((dimension, max(dimension - i, 1))) for i in range(3)]
         return [cls([B @ B.T / dimension for B in roots])]
+
+    def centred(self, moments: Any) -> Any:
+        """A copy around nominal moments, the scenarios in the order of their columns where both have names."""
+        order = places(self.names, getattr(moments, "names", None), "scenarios", "the moments")
+        if order is None:
+            return super().centred(moments)
+        moved = [read_only(S[np.ix_(order, order)]) for S in self.scenarios]
+        return self._remembered(
+            moments, lambda: self._copy(scenarios=moved, names=tuple(moments.names)).centred(moments)
+        )
 
     @property
     def size(self) -> int:

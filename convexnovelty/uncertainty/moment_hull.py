@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
-from convexnovelty.columns import by_name, entries_by_name, names_of, names_of_entries
+from convexnovelty.columns import by_name, entries_by_name, names_of, names_of_entries, places
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.owned import owned
 from convexnovelty.uncertainty.base import Counterpart, MomentSet, UncertaintySet
@@ -18,8 +18,8 @@ from convexnovelty.validation import Array, symmetric, vector
 __all__ = ["MomentHull"]
 
 
-def _matched(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Array, Array]]:
-    """The pairs as arrays, those that are frames and labelled vectors in the order of the first names."""
+def _matched(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[tuple[Array, Array]], tuple[str, ...] | None]:
+    """The pairs as arrays, those that are frames and labelled vectors in the order of the first names, and these names."""
     names = next(filter(None, (names_of(S) or names_of_entries(m) for m, S in pairs)), None)
     learnt = "the first pair that has names"
     found = []
@@ -27,7 +27,7 @@ def _matched(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Array, Array]]:
         mean, covariance = f"pairs[{i}][0]", f"pairs[{i}][1]"
         centre = entries_by_name(vector(m, mean), m, mean, names, learnt)
         found.append((centre, symmetric(by_name(S, covariance, names, learnt), covariance)))
-    return found
+    return found, None if names is None else tuple(names)
 
 
 class MomentHull(MomentSet):
@@ -42,7 +42,7 @@ class MomentHull(MomentSet):
     Parameters
     ----------
     pairs : means and covariances as they are, whatever the nominal ones; frames and labelled vectors among them are
-        matched by the names of their columns and entries.
+        matched by the names of their columns and entries, with each other and with those of the moments.
     """
 
     exactness = "exact"
@@ -55,7 +55,8 @@ class MomentHull(MomentSet):
             pairs = [(m, S) for m, S in pairs]
         except (TypeError, ValueError) as error:
             raise InputError(f"pairs: {pairs!r} was found; give a list of pairs of a mean and a covariance") from error
-        self.pairs: list[tuple[Array, Array]] = owned(_matched(pairs))
+        matched, self.names = _matched(pairs)
+        self.pairs: list[tuple[Array, Array]] = owned(matched)
         if len({n for m, S in self.pairs for n in (m.size, *S.shape)}) != 1:
             raise InputError("pairs: means and covariances are not all of one dimension, or there are none")
         for i, (_, S) in enumerate(self.pairs):
@@ -64,6 +65,14 @@ class MomentHull(MomentSet):
                 raise IndefiniteError(
                     f"pairs[{i}]: the covariance has the eigenvalue {least:.6g}; give covariances", least
                 )
+
+    def centred(self, moments: Any) -> Any:
+        """A copy around nominal moments, the pairs in the order of their columns where both have names."""
+        order = places(self.names, getattr(moments, "names", None), "pairs", "the moments")
+        if order is None:
+            return super().centred(moments)
+        moved = owned([(m[order], S[np.ix_(order, order)]) for m, S in self.pairs])
+        return self._remembered(moments, lambda: self._copy(pairs=moved, names=tuple(moments.names)).centred(moments))
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

@@ -10,9 +10,10 @@ import pytest
 
 from convexnovelty import streams
 from convexnovelty.errors import InputError
+from convexnovelty.moments import Moments
 
 pd = pytest.importorskip("pandas")
-pytest.importorskip("pyarrow")
+pq, ds = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow.dataset")
 D = pd.DataFrame(np.arange(12.0).reshape(6, 2) + 0.25, columns=["a", "b"])
 
 MIXED = {
@@ -96,3 +97,32 @@ def test_a_reader_is_read_once(tmp_path: Path) -> None:
     streams.moments_of(source)
     with pytest.raises(InputError, match="an iterator was read before"):
         streams.moments_of(source)
+
+
+def test_an_index_that_pandas_keeps_is_no_feature(tmp_path: Path) -> None:
+    """The rows of a filtered frame keep their numbers, which the file's own metadata call an index."""
+    rng = np.random.default_rng(0)
+    raw = pd.DataFrame({"flow": rng.normal(4, 1, 60), "load": rng.normal(9, 1, 60)})
+    frame = raw[raw.flow < 4.5]
+    frame.to_parquet(tmp_path / "ordinary.parquet")
+    expected = Moments.estimate(frame)
+    stored = pq.read_table(tmp_path / "ordinary.parquet")
+    assert "__index_level_0__" in stored.column_names
+    for source in (tmp_path / "ordinary.parquet", stored, [stored], ds.dataset(tmp_path / "ordinary.parquet")):
+        found = streams.moments_of(source)
+        assert found.names == ("flow", "load")
+        assert found.covariance == pytest.approx(expected.covariance, rel=1e-12)
+    named = frame.assign(site=1.0 * np.arange(len(frame)) % 3).set_index("site")
+    named.to_parquet(tmp_path / "named.parquet")
+    assert streams.moments_of(tmp_path / "named.parquet").names == ("flow", "load")
+    assert streams.moments_of(tmp_path / "named.parquet", columns=["site", "load"]).names == ("site", "load")
+
+
+def test_a_folder_whose_files_lack_the_column_of_its_partitions_is_refused(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"flow": [1.0, 2.0, 4.0, 3.0], "site": [0, 1, 0, 1]})
+    frame.to_parquet(tmp_path / "by_site", partition_cols=["site"])
+    with pytest.raises(InputError, match=r"site=0.*name a column that the files do not hold"):
+        streams.moments_of(tmp_path / "by_site")
+    assert streams.moments_of(tmp_path / "by_site", columns=["flow"]).mean == pytest.approx([2.5])
+    assert streams.moments_of(ds.dataset(tmp_path / "by_site", partitioning="hive")).names == ("flow", "site")
+    assert streams.moments_of(tmp_path / "by_site" / "site=1").mean == pytest.approx([2.5])
