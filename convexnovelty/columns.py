@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import numbers
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -69,8 +70,7 @@ def in_places(table: Any, name: str) -> None:
     if columns is None or isinstance(columns, (str, bytes)) or getattr(table, "ndim", 2) != 2:
         return
     labels = list(columns)
-    whole = [label for label in labels if isinstance(label, (int, np.integer)) and not isinstance(label, bool)]
-    if whole and len(whole) == len(labels) and labels != sorted(labels):
+    if labels and all(isinstance(label, numbers.Real) for label in labels) and labels != sorted(labels):
         raise InputError(
             f"{name}: its columns are numbered {_listed(labels)}, and whether they are meant by number or by place cannot be "
             "told; sort them, or give them words for names, or an array to have them taken as they stand"

@@ -9,7 +9,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.errors import IndefiniteError
 from convexnovelty.uncertainty.base import PointSet, UncertaintySet
-from convexnovelty.uncertainty.tools import direction, range_factor, range_norm
+from convexnovelty.uncertainty.tools import direction, has_axes, range_factor, range_norm
 from convexnovelty.validation import Array, symmetric
 
 __all__ = ["Ellipsoid"]
@@ -39,6 +39,7 @@ class Ellipsoid(PointSet):
         if least < -1e-12 * float(np.abs(self.shape).max()):
             raise IndefiniteError(f"shape: its least eigenvalue is {least:.6g}; give a semidefinite matrix", least)
         self._factor = range_factor(self.shape)
+        self.basis_dependent = has_axes(self.shape)
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

@@ -10,7 +10,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.covariances import own_axes
 from convexnovelty.errors import EmptySetError, IndefiniteError, InputError
 from convexnovelty.uncertainty.base import Claim, CovarianceSet, UncertaintySet
-from convexnovelty.uncertainty.tools import range_factor
+from convexnovelty.uncertainty.tools import has_axes, range_factor
 from convexnovelty.validation import Array, symmetric
 
 __all__ = ["LoewnerInterval"]
@@ -50,6 +50,7 @@ class LoewnerInterval(CovarianceSet):
             raise InputError(f"shape: {shape!r} was found; give 'identity', 'nominal' or a matrix")
         self.shape = shape if isinstance(shape, str) else symmetric(shape, "shape")
         self.lower = None if lower is None else symmetric(lower, "lower")
+        self.basis_dependent = any(has_axes(M) for M in (self.shape, self.lower) if isinstance(M, np.ndarray))
         if isinstance(self.shape, np.ndarray):
             least = float(np.linalg.eigvalsh(self.shape)[0])
             if least < -1e-12 * float(np.abs(self.shape).max()):

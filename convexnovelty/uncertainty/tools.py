@@ -20,6 +20,7 @@ __all__ = [
     "direction",
     "dual_vector",
     "exponent",
+    "has_axes",
     "largest_ratio",
     "listed",
     "norm",
@@ -159,6 +160,11 @@ def stein_root(divergence: float) -> float:
         if abs(step) <= 1e-16 * x:
             break
     return 1.0 + x
+
+
+def has_axes(matrix: Array) -> bool:
+    """Whether a matrix means something only in the coordinates that it is given in; multiples of the identity mean the same in all."""
+    return not np.array_equal(matrix, matrix[0, 0] * np.eye(len(matrix)))
 
 
 def transport_membership(S: Any, F: Array, nominal: Array) -> tuple[Any, list[Any]]:

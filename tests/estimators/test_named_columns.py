@@ -258,6 +258,10 @@ def test_columns_that_are_numbered_are_taken_as_they_stand_in_order_and_refused_
     with pytest.raises(InputError, match=r"its columns are numbered 2, 0, 1, and .* sort them"):
         USES[use](table[[2, 0, 1]])
     USES[use](table[[2, 0, 1]].to_numpy())
+    waves = frame().set_axis([400.5, 401.0, 401.5], axis=1)
+    USES[use](waves)
+    with pytest.raises(InputError, match=r"its columns are numbered 401.5, 401.0, 400.5, and .* sort them"):
+        USES[use](waves[[401.5, 401.0, 400.5]])
 
 
 @pytest.mark.parametrize(

@@ -75,3 +75,24 @@ def test_sets_without_a_meaning_are_refused_wherever_they_stand():
     assert not cn.Moments.estimate(np.asarray(features.training)).own_axes
     merged = cn.Moments.estimate(features.training[:4]) + cn.Moments.estimate(features.training[4:])
     assert merged.own_axes and not cn.Moments.estimate(cn.LinearFeatures(SAMPLE).training).own_axes
+
+
+TILTED = np.diag([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "dependent"),
+    [
+        (sets.Ellipsoid(0.01 * TILTED), True),
+        (sets.MeanWithin(sets.Ellipsoid(0.01 * TILTED)), True),
+        (sets.LoewnerInterval(0.02, TILTED), True),
+        (sets.LoewnerInterval(0.02, lower=1e-6 * TILTED), True),
+        (sets.Ellipsoid(0.01 * np.eye(3)), False),
+        (sets.LoewnerInterval(0.02, 2.0 * np.eye(3)), False),
+        (sets.LoewnerInterval(0.02, "nominal"), False),
+    ],
+    ids=repr,
+)
+def test_a_matrix_means_something_in_the_coordinates_of_the_data_alone(recipe, dependent):
+    """A kernel's features would have it depend on the order of the rows; multiples of the identity are the same in any."""
+    assert recipe.basis_dependent is dependent
