@@ -14,9 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
+from convexnovelty.errors import InputError
 
 __all__ = ["as_meant"]
 
+EXPONENT = 1e-9  # what an exponent may be off by
 ROUNDED = 1e-12  # share of the terms of a sum, or of the entries of a matrix, up to which something is rounding of them
 
 
@@ -26,9 +28,26 @@ def as_meant(constraint: Any, typical: bool = False) -> Any:
     It comes back itself where there are none, and where parameters, whose values may change, are in it. ``typical`` says that
     variables which have values have such as are to be expected: what they cancel with may be rounded as they are.
     """
+    if isinstance(constraint, cp.Constraint):
+        _refuse_approximated(constraint)
     if not isinstance(constraint, cp.Constraint) or not constraint.variables() or constraint.parameters():
         return constraint
     return _without_cancelled(_symmetrised(constraint), typical)
+
+
+def _refuse_approximated(constraint: Any) -> None:
+    """Raise InputError where CVXPY puts a fraction in place of an exponent that is none of few digits."""
+    left = list(constraint.args)
+    while left:
+        atom = left.pop()
+        left += atom.args
+        error = float(np.max(getattr(atom, "approx_error", 0.0)))
+        if error > EXPONENT:
+            name = type(atom).__name__.removesuffix("Approx").lower()
+            raise InputError(
+                f"membership: CVXPY rounds an exponent of {name} to a fraction, which is {error:.1g} off, and the set would be another "
+                "one; give approx=False, with which it takes power cones"
+            )
 
 
 def _without_cancelled(constraint: Any, typical: bool) -> Any:

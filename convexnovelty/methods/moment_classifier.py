@@ -170,9 +170,10 @@ def _read(
 ) -> Reading:
     """The region w'x >= b, where b exceeds w'm by ``margin``, and the bound at the number ``kappa`` of deviations.
 
-    The region is divided by ``per``, so that it lies one beyond the nominal mean where the worst one is nearer.
+    The region is divided by ``per``, so that it lies one beyond the nominal mean where the worst one is nearer; where the nominal one
+    is no member, and lies on the other side, it stays as it is.
     """
-    b = float(w @ moments.mean) + margin
+    b, per = float(w @ moments.mean) + margin, per if per > 0 else 1.0
     region = HalfSpace(w / per, b / per, scale=abs(margin / per) or None)
     rejected = int((~region.contains(positives)).sum())
     return Reading(

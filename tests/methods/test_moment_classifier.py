@@ -844,6 +844,22 @@ def test_a_price_of_the_mean_below_what_any_plane_costs_separates_nothing(share)
             assert solution.objective == pytest.approx(price, rel=1e-6)
 
 
+@pytest.mark.parametrize("center", [(-2.0, -1.0, -2.0), (2.0, 9.0, 2.0), (8.0, 9.0, 8.0), (20.0, 1.0, 0.0)])
+@pytest.mark.parametrize("options", [{}, {"slack_penalty": 0.5}, {"slack_penalty": 0.5, "mean_penalty": 50.0}], ids=str)
+def test_a_set_of_means_that_does_not_hold_the_nominal_one(center, options):
+    """The half-space keeps the mean of the set outside and the positives inside, on whatever side the nominal mean lies."""
+    positives = np.random.default_rng(0).standard_normal((12, 3)) + 3
+    nominal, center = np.array([0.0, 1.0, 0.0]), np.array(center)
+    recipe = sets.MeanWithin(sets.NormBall(2, 0.2)) + (center - nominal)
+    solution = cn.moment_classifier(
+        positives, cn.Moments(nominal, 2 * np.eye(3)), uncertainty=recipe, **options
+    ).solve()
+    w, b = solution.region.normal, solution.region.offset
+    worst = (b - w @ center - 0.2 * np.linalg.norm(w)) / (np.sqrt(2) * np.linalg.norm(w))
+    assert worst > 0 and 1 / (1 + worst**2) == pytest.approx(solution.guarantee.bound, rel=1e-5)
+    assert solution.region.contains(positives).all()
+
+
 # Positives around a mean of 0, the variance, the price, the minimum w of v w^2 + C sum max(0, 1 - x w), and how many are lost.
 KINKS = [
     ([2.8, 2.0], 2.0, 1.0, 0.5, 0),

@@ -930,3 +930,20 @@ def test_what_was_put_into_a_container_before_a_set_is_centred_stays():
     assert sets.evaluate_deviation(
         Listed.centred(listed, cn.Moments([3.0, 4.0], np.diag([4.0, 9.1]))), a
     ) == pytest.approx(np.sqrt(1.2 * 13.1), rel=1e-6)
+
+
+@pytest.mark.parametrize("exponent", [2.0001, np.e])
+def test_an_exponent_that_would_be_rounded_is_refused(exponent):
+    class Rounded(sets.PointSet):
+        def membership(self, u):
+            return [cp.pnorm(u - self.center, exponent) <= self.radius]
+
+    class Exact(sets.PointSet):
+        def membership(self, u):
+            return [cp.pnorm(u - self.center, exponent, approx=False) <= self.radius]
+
+    w = np.array([1.0, -2.0, 0.5])
+    with pytest.raises(InputError, match=r"rounds an exponent of pnorm .* give approx=False"):
+        sets.evaluate_support(Rounded(0.5).centred(np.zeros(3)), w)
+    expected = 0.5 * np.linalg.norm(w, exponent / (exponent - 1))
+    assert sets.evaluate_support(Exact(0.5).centred(np.zeros(3)), w) == pytest.approx(expected, rel=1e-7)
