@@ -188,9 +188,11 @@ def _read(
 ) -> Reading:
     """The region a'z >= b, with b between the two classes' worst cases, which meet at the optimum.
 
-    ``distance`` is a'(m_x - m_y), by which the region is divided; ``nearer`` is by how much the worst mean of each class
-    is nearer than the nominal one whatever the covariance.
+    ``distance`` is a'(m_x - m_y), by which the region is divided where it is above zero: nominal means need be no members of the
+    sets, whose worst means a program puts at a distance of one. ``nearer`` is by how much the worst mean of each class is nearer
+    than the nominal one whatever the covariance.
     """
+    distance = distance if distance > 0 else 1.0
     low, high = min(lower, upper), max(lower, upper)
     b, kappa = _with_room(pair, a, (low + high) / 2, kappa, distance, moments, nearer)
     low, high = min(low, b), max(high, b)
@@ -236,12 +238,20 @@ def _with_room(
             f"{sum(rooms) / distance:.2g} of it and no boundary tells the classes apart; subtract a point near the means from all "
             "points first"
         )
+    if least <= b <= most:
+        return b, kappa
+    # Where the sets' own means lie tells, and not where the nominal ones do, which need be no members.
+    losses = [
+        evaluate_loss(part.centred(known), sign * a, 0.0)
+        for part, known, sign in zip((pair.x, pair.y), moments, (-1.0, 1.0), strict=True)
+    ]
+    least, most = losses[1] + rooms[1], -losses[0] - rooms[0]
     placed = min(max(b, least), most)
     if placed == b or least > most:
         return b, kappa
     side, sign = (0, -1.0) if placed > b else (1, 1.0)
     # The worst loss is convex in kappa: what it is to lose of its distance at kappa = 0, kappa loses as a share at most.
-    own = sign * b - evaluate_loss((pair.x, pair.y)[side].centred(moments[side]), sign * a, 0.0)
+    own = sign * b - losses[side]
     return placed, max(kappa * (1 - abs(placed - b) / own), 0.0) if own > 0 else 0.0
 
 

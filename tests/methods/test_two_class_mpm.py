@@ -719,3 +719,28 @@ def test_a_mean_set_that_inverts_a_singular_covariance():
     found = cn.two_class_mpm(x, y, OwnEllipsoid(0.1)).solve()
     # The means are 4 deviations apart, half of them for either class, of which the ellipsoids take a tenth each.
     assert found.objective == pytest.approx(1 / (4 / 2 - 0.1), rel=1e-6)
+
+
+@pytest.mark.parametrize("center", [-8.0, 4.0, 8.0, 20.0])
+def test_pairs_that_do_not_hold_the_nominal_one_have_their_own_boundary(center):
+    """In one unit of distance, x lies at center (1, 1, 1) and y at the nominal mean: both sides are lost alike at the optimum."""
+    x, y = cn.Moments(np.full(3, 3.0), np.eye(3)), cn.Moments([0.0, 1.0, 0.0], 2 * np.eye(3))
+    there = np.full(3, center)
+    pairs = sets.MomentHull([(there, np.eye(3)), (there, 0.5 * np.eye(3))])
+    solution = cn.two_class_mpm(x, y, (pairs, None)).solve()
+    gap = there - y.mean
+    kappa = np.linalg.norm(gap) / (1 + np.sqrt(2))
+    assert solution.guarantee.bound == pytest.approx(1 / (1 + kappa**2), rel=1e-5)
+    w, b = solution.region.normal, solution.region.offset
+    assert (w @ there - b) / np.linalg.norm(w) == pytest.approx(kappa, rel=1e-4)
+    assert (b - w @ y.mean) / (np.sqrt(2) * np.linalg.norm(w)) == pytest.approx(kappa, rel=1e-4)
+
+
+def test_means_on_the_other_side_of_the_nominal_one_are_no_matter_of_rounding():
+    x, y = cn.Moments(np.full(3, 3.0), np.eye(3)), cn.Moments([0.0, 1.0, 0.0], 2 * np.eye(3))
+    moved = np.full(3, -8.0)
+    solution = cn.two_class_mpm(x, y, (sets.MeanWithin(sets.NormBall(2, 0.2)) + moved, None)).solve()
+    distance = np.linalg.norm(x.mean + moved - y.mean) - 0.2
+    assert solution.objective == pytest.approx((1 + np.sqrt(2)) / distance, rel=1e-6)
+    assert solution.region.contains((x.mean + moved)[None, :]).all()
+    assert not solution.region.contains(y.mean[None, :]).any()
