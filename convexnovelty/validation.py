@@ -336,7 +336,7 @@ def labels(value: Any, name: str) -> Any:
         raise InputError(f"{name}: {int(np.ma.getmaskarray(value).sum())} labels are masked; give a label to every row")
     if getattr(getattr(value, "dtype", None), "kind", "") == "c":
         raise InputError(
-            f"{name}: complex numbers were found, which have no order; give real numbers or words for labels"
+            f"{name}: Complex data not supported, since it has no order; give real numbers or words for labels"
         )
     if hasattr(value, "iloc") and value.ndim == 2 and value.shape[1] == 1:
         return np.reshape(np.asarray(labels(value.iloc[:, 0], name)), (-1, 1))

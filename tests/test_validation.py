@@ -313,5 +313,5 @@ def test_whole_numbers_that_float64_holds_are_scores() -> None:
 
 @pytest.mark.parametrize("value", [np.array([0j, 1j]), pd.Series([1 + 0j, 2])])
 def test_complex_numbers_are_no_labels(value: Any) -> None:
-    with pytest.raises(InputError, match=r"^y: complex numbers were found, .* give real numbers or words"):
+    with pytest.raises(InputError, match=r"^y: Complex data not supported, .* give real numbers or words"):
         validation.labels(value, "y")
