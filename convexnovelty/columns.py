@@ -69,10 +69,13 @@ def in_places(table: Any, name: str) -> None:
     columns = getattr(table, "columns", None)
     if columns is None or isinstance(columns, (str, bytes)) or getattr(table, "ndim", 2) != 2:
         return
-    labels = list(columns)
+    _refuse_moved(list(columns), name, "columns")
+
+
+def _refuse_moved(labels: list[Any], name: str, what: str) -> None:
     if labels and all(isinstance(label, numbers.Real) for label in labels) and labels != sorted(labels):
         raise InputError(
-            f"{name}: its columns are numbered {_listed(labels)}, and whether they are meant by number or by place cannot be "
+            f"{name}: its {what} are numbered {_listed(labels)}, and whether they are meant by number or by place cannot be "
             "told; sort them, or give them words for names, or an array to have them taken as they stand"
         )
 
@@ -122,7 +125,12 @@ def by_name(table: Any, name: str, names: Sequence[str] | None, learnt: str) -> 
 
 
 def entries_by_name(values: np.ndarray, table: Any, name: str, names: Sequence[str] | None, learnt: str) -> np.ndarray:
-    """The entries of the labelled vector ``table``, which ``values`` holds, in the order of ``names``; otherwise as :func:`by_name`."""
+    """The entries of the labelled vector ``table``, which ``values`` holds, in the order of ``names``; otherwise as :func:`by_name`.
+
+    Numbers are no names, and out of order they are refused, as those of columns are.
+    """
+    if len(getattr(table, "shape", ())) == 1 and isinstance(getattr(table, "index", None), Iterable):
+        _refuse_moved(list(table.index), name, "entries")
     found = names_of_entries(table)
     if found is None or names is None or found == list(names):
         return values

@@ -93,3 +93,12 @@ def test_scenarios_of_other_columns_are_refused(kind):
     given = CovarianceHull([table]) if kind == "scenarios" else MomentHull([(np.zeros(3), table)])
     with pytest.raises(InputError, match=kind):
         given.centred(moments)
+
+
+def test_entries_that_are_numbered_out_of_order_are_refused():
+    """A mean that was sorted by its values beside a covariance whose columns stand in order."""
+    covariance = pd.DataFrame(np.diag([1.0, 2.0, 3.0]), index=[1, 2, 3], columns=[1, 2, 3])
+    mean = pd.Series([3.0, 1.0, 2.0], index=[1, 2, 3])
+    assert cn.Moments(mean, covariance).mean.tolist() == [3.0, 1.0, 2.0]
+    with pytest.raises(InputError, match=r"mean: its entries are numbered 2, 3, 1, .* sort them"):
+        cn.Moments(mean.sort_values(), covariance)

@@ -461,6 +461,9 @@ def checked_weights(sample_weight: Any, X: Array) -> Array:
     except (TypeError, ValueError, OverflowError) as error:
         told = str(error).rstrip(".")
         raise InputError(f"sample_weight: {told}; give one finite number for each of the {X.shape[0]} rows") from error
+    if not np.isfinite(weights).all():  # which scikit-learn may have been told to take for granted
+        index = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise InputError(f"sample_weight: {weights[index]} was found at index {index}; give finite numbers")
     if (weights < 0).any():
         index = int(np.flatnonzero(weights < 0)[0])
         raise InputError(f"sample_weight: {weights[index]:.6g} was found at index {index}; weights are not negative")

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn
 
 import convexnovelty as cn
 from convexnovelty import streams
@@ -607,3 +608,11 @@ def test_an_indefinite_kernel_is_named_with_its_least_eigenvalue(kind, kernel):
     with pytest.raises(IndefiniteError, match=told) as caught:
         kind(0.5, kernel=kernel).fit(X)
     assert float(re.match(told, str(caught.value))["least"]) == pytest.approx(least, rel=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_weights_are_finite_where_scikit_learn_takes_that_for_granted(wrong):
+    weights = np.ones(30)
+    weights[4] = wrong
+    with sklearn.config_context(assume_finite=True), pytest.raises(InputError, match=r"sample_weight: .* at index 4"):
+        OneClassSVM(0.2).fit(np.random.default_rng(0).standard_normal((30, 2)), sample_weight=weights)
