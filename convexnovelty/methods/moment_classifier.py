@@ -421,7 +421,7 @@ def _program(
 
     def settled(values: Any) -> Reading:
         found = None if price is None or mean_price is not None else _settled(X, moments, price.value, current(), tail)
-        return read(values) if found is None else _told(found, "w", "xi", "b", "kappa")
+        return read(values) if found is None else _told(found, "w", "xi", "b", "kappa", **(letters_read or {}))
 
     def suspect() -> InfeasibleError | None:
         if price is not None:
@@ -794,8 +794,8 @@ def _settled(positives: Any, moments: Moments, slack_penalty: float, uncertainty
         return None
 
 
-def _told(made: Solution, *letters: str) -> Reading:
-    return Reading(made.region, made.guarantee, letters={name: made.values[name] for name in letters})
+def _told(made: Solution, *letters: str, **more: Any) -> Reading:
+    return Reading(made.region, made.guarantee, letters={**{name: made.values[name] for name in letters}, **more})
 
 
 def sequential(

@@ -493,6 +493,12 @@ def test_a_soft_margin_with_a_joint_set_bounds_from_above():
 # -- factors -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("C", [None, 0.5])
+def test_the_model_is_told_with_a_hard_and_a_soft_margin(C):
+    P, negatives = classes()
+    assert module.with_factors(P, negatives, 1, C).solve().values["model"] is not None
+
+
 def test_factor_model_bounds_and_its_erratum(rng):
     """w'FF'w <= w'Sw <= w'(D + FF')w; with the printed 1/N in F the upper bound fails."""
     X = rng.standard_normal((60, 8)) * np.logspace(-2, 2, 8) @ (np.eye(8) + 0.3 * rng.standard_normal((8, 8)))
