@@ -13,9 +13,11 @@ from convexnovelty.columns import dated
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array
 
-__all__ = ["numbers", "read_npz", "read_parquet"]
+__all__ = ["Stored", "numbers", "of_frame", "read_npz", "read_parquet"]
 
-Columns = tuple[list[str], list[Any], list[str] | None]
+# Labels of rows that a file keeps beside its columns: the name that they have there, "" for none, and a label for each row.
+Stored = tuple[str, list[str]]
+Columns = tuple[list[str], list[Any], Stored | None]
 NAMES = ("columns", "feature_names", "names")
 
 
@@ -60,11 +62,17 @@ def read_parquet(source: Path, array: str | None, limit: Callable[[float], None]
         groups = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
         limit(max(groups, 8.0 * about.num_rows * about.num_columns))
         frame = file.read().to_pandas()
-    plain = type(frame.index).__name__ == "RangeIndex"
+    return of_frame(frame)
+
+
+def of_frame(frame: Any) -> Columns:
+    """The same of a frame of pandas."""
+    index = frame.index
+    name = "" if index.nlevels > 1 or index.name is None else str(index.name)
     return (
         [str(name) for name in frame.columns],
         [frame.iloc[:, j] for j in range(frame.shape[1])],  # by place: names that come twice are refused later
-        (None if plain else [str(item) for item in frame.index]),
+        None if type(index).__name__ == "RangeIndex" else (name, [str(item) for item in index]),
     )
 
 

@@ -64,7 +64,7 @@ def in_places(table: Any, name: str) -> None:
     """Raise InputError for a frame whose columns are numbered, and stand in another order than their numbers.
 
     Numbers are no names, so that columns with numbers are taken as they stand; where they have been moved, that may not be
-    what is meant.
+    what is meant. Nor may it be where words stand among them: scikit-learn refuses such a frame too.
     """
     columns = getattr(table, "columns", None)
     if columns is None or isinstance(columns, (str, bytes)) or getattr(table, "ndim", 2) != 2:
@@ -73,6 +73,12 @@ def in_places(table: Any, name: str) -> None:
 
 
 def _refuse_moved(labels: list[Any], name: str, what: str) -> None:
+    words = [label for label in labels if isinstance(label, str)]
+    if words and len(words) < len(labels):
+        raise ArgumentTypeError(
+            f"{name}: string names are needed for all of its {what} or for none, and {_listed(labels)} were found; give "
+            f"{what} that all have words for names, or an array to have them taken as they stand"
+        )
     if labels and all(isinstance(label, numbers.Real) for label in labels) and labels != sorted(labels):
         raise InputError(
             f"{name}: its {what} are numbered {_listed(labels)}, and whether they are meant by number or by place cannot be "

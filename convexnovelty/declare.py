@@ -15,7 +15,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, ParamSpec, TypeVar, cast
+from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args
 
 from convexnovelty import validation
 from convexnovelty.errors import EnrolmentError
@@ -54,7 +54,8 @@ class Claim:
     def __post_init__(self) -> None:
         for name in ("computed", "reference"):
             object.__setattr__(self, name, validation.real(getattr(self, name), name))
-        validation.choice(self.relation, "relation", ("=", "<=", ">="))
+        validation.choice(self.relation, "relation", get_args(Relation))
+        validation.choice(self.kind, "kind", get_args(Reference))
         if self.scale is not None:
             validation.positive(self.scale, "scale")
         validation.nonnegative(self.tolerance, "tolerance")

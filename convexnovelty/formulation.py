@@ -33,7 +33,7 @@ from convexnovelty.errors import (
     is_panic,
 )
 from convexnovelty.owned import owned
-from convexnovelty.quantities import Quantity, Tunable, tune
+from convexnovelty.quantities import Quantity, Tunable, as_quantity, as_tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
 from convexnovelty.validation import SHOWN, listed, number, shown
 
@@ -109,10 +109,6 @@ def refuse_shared_names(arguments: Mapping[str, Any]) -> None:
                 )
 
 
-def _quantities(variables: Mapping[str, cp.Variable | Quantity]) -> dict[str, Quantity]:
-    return {name: v if isinstance(v, Quantity) else Quantity(v) for name, v in variables.items()}
-
-
 @dataclass(frozen=True)
 class Part:
     """One of the independent programs of which a formulation is the sum.
@@ -138,7 +134,8 @@ class Formulation:
     read : from the values of the letters to a :class:`Reading`, at an optimum of the problem.
     composed : the same at any feasible point, for :meth:`subject_to` and :meth:`plus`: what follows from the point
         alone, counted or computed there. None says nothing of such a point.
-    tunables : numbers that :meth:`set` changes without compiling again, by the name that users type.
+    tunables : numbers that :meth:`set` changes without compiling again, by the name that users type: each a :class:`Tunable`, or
+        a CVXPY parameter of the problem that is a number.
     admissible : called before each solve; raises InfeasibleError where theory already decides.
     diagnose : called when a solver says infeasible; returns the error to raise, with the reason in it, or None.
     suspect : called when a solver failed; returns the error to raise if there is no solution, else None.
@@ -152,7 +149,7 @@ class Formulation:
 
     Raises
     ------
-    InputError : the problem is not convex by the rules of CVXPY.
+    InputError : the problem is not convex by the rules of CVXPY, a letter is complex, or a tunable is no number.
     """
 
     def __init__(
@@ -182,10 +179,10 @@ class Formulation:
         self.latex = latex
         self.objective_unit = objective_unit
         self.recipe = recipe
-        self._quantities = _quantities(variables)
+        self._quantities = {letter: as_quantity(letter, v) for letter, v in variables.items()}
         self._read = read
         self._composed = composed
-        self._tunables = dict(tunables or {})
+        self._tunables = {label: as_tunable(label, given) for label, given in (tunables or {}).items()}
         self._admissible = admissible
         self._diagnose = diagnose
         self._suspect = suspect

@@ -145,6 +145,8 @@ class _Reader:
 
 
 def _parquet(source: Path, how: FileLayout) -> Iterator[Piece]:
+    from convexnovelty.array_files import of_frame
+
     needed("pandas")
     parquet = needed("pyarrow.parquet")
     with parquet.ParquetFile(source, pre_buffer=False) as file:
@@ -158,11 +160,8 @@ def _parquet(source: Path, how: FileLayout) -> Iterator[Piece]:
         done = 0
         for batch in file.iter_batches(batch_size=rows):
             frame = batch.to_pandas()
-            plain = type(frame.index).__name__ == "RangeIndex"
-            names = [str(name) for name in frame.columns]
-            labels = None if plain else [str(item) for item in frame.index]
             if len(frame):
-                table = array_table(source, how, names, [frame.iloc[:, j] for j in range(frame.shape[1])], labels, done)
+                table = array_table(source, how, *of_frame(frame), done)
                 done += len(frame)
                 yield Piece(checked(table, how), done / n)
 

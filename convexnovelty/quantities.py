@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
-from convexnovelty.validation import Array, shown
+from convexnovelty.validation import Array, number, shown
 
-__all__ = ["Quantity", "Tunable", "tune"]
+__all__ = ["Quantity", "Tunable", "as_quantity", "as_tunable", "tune"]
 
 
 class Quantity:
@@ -51,7 +52,9 @@ class Quantity:
         """Its value after a solve, as an array or a float."""
         if self.variable.value is None:
             return None
-        value = np.asarray(self.variable.value, dtype=float)
+        held = self.variable.value
+        # CVXPY keeps the value of a diagonal variable as a sparse matrix.
+        value = np.asarray(held.toarray() if sparse.issparse(held) else held, dtype=float)
         if self.axes is not None:
             value = self.axes @ value
         value = self.unit * value if self.shift is None else self.unit * value + self.shift
@@ -95,6 +98,10 @@ class Tunable:
             self._printed[parameter.id] = printed
         return parameter
 
+    def follow(self, parameter: cp.Parameter) -> None:
+        """Let a parameter of the program hold the value itself after every :meth:`set`."""
+        self._derived.append((parameter, float))
+
     def as_printed(self) -> None:
         """Let each parameter hold the paper's own number from now on, for a program that is not the paper's alone."""
         self._derived = [(p, self._printed.get(p.id, transform)) for p, transform in self._derived]
@@ -105,22 +112,60 @@ class Tunable:
         checked = self._check(value, self.name)
         numbers = [self._number(transform, checked) for _, transform in self._derived]
         self.value = checked
-        for (parameter, _), number in zip(self._derived, numbers, strict=True):
-            parameter.value = number
+        for (parameter, _), told in zip(self._derived, numbers, strict=True):
+            parameter.value = told
 
     def _number(self, transform: Callable[[float], Any], value: Any) -> Any:
         """What the program has for a value. Raises InputError where that leaves float64, which CVXPY calls negative."""
         try:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                number = transform(value)
+                told = transform(value)
         except (OverflowError, ZeroDivisionError):
-            number = np.inf
-        if not np.isfinite(number).all():
+            told = np.inf
+        if not np.isfinite(told).all():
             raise InputError(
                 f"{self.name}: {shown(value)} was found, for which the program's own number leaves the range of float64; give a "
                 "number nearer to one, or points in another unit"
             )
-        return number
+        return told
+
+
+def as_quantity(name: str, letter: cp.Variable | Quantity) -> Quantity:
+    """A letter as a quantity. Raises InputError for a complex one: values are real numbers."""
+    if isinstance(letter, Quantity):
+        return letter
+    if letter.is_complex():
+        raise InputError(
+            f"variables: {name} is complex, and letters have real values; make it of two real variables, u + 1j * v, and "
+            "name these"
+        )
+    return Quantity(letter)
+
+
+def as_tunable(name: str, given: Any) -> Any:
+    """A tunable number; a CVXPY parameter of the program is one by itself, within what its own signs allow.
+
+    Raises InputError for a parameter that is no number or has no value yet, and for anything else.
+    """
+    if not isinstance(given, cp.Parameter):
+        if not callable(getattr(given, "set", None)):
+            raise InputError(f"tunables: {name} is {shown(given)}; give a Tunable, or a CVXPY parameter with a value")
+        return given
+    if given.shape or given.value is None:
+        found = "no value yet" if given.value is None else f"the shape {given.shape}"
+        raise InputError(f"tunables: the parameter {name} has {found}; give one number with a value")
+
+    def check(value: Any, name: str) -> float:
+        checked = number(value, name)
+        try:
+            given.value = checked
+        except ValueError as error:
+            raise InputError(f"{name}: {checked:.6g} was found; {error}") from None
+        return checked
+
+    tunable = Tunable(name, given.value, check)
+    tunable.follow(given)
+    return tunable
 
 
 def tune(tunables: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:

@@ -17,13 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.validation import Array
+
+if TYPE_CHECKING:
+    from convexnovelty.array_files import Stored
 
 __all__ = [
     "FileLayout",
@@ -195,30 +198,37 @@ def _read_arrays(source: Path, how: FileLayout, kind: str) -> Table:
 
     read = array_files.read_npz if kind == ".npz" else array_files.read_parquet
     try:
-        names, columns, labels = read(source, how.array, lambda size: limit(source, size, how.max_mb, "when unpacked"))
+        names, columns, stored = read(source, how.array, lambda size: limit(source, size, how.max_mb, "when unpacked"))
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, ConvexNoveltyError):
             raise
         raise InputError(f"{source}: is no {kind} file that can be read ({str(error)[:120]})") from error
-    return array_table(source, how, names, columns, labels, 0)
+    return array_table(source, how, names, columns, stored, 0)
 
 
 def array_table(
-    source: Path, how: FileLayout, names: list[str], columns: list[Any], labels: list[str] | None, before: int
+    source: Path, how: FileLayout, names: list[str], columns: list[Any], stored: Stored | None, before: int
 ) -> Table:
     """A table of columns, of which ``before`` rows came before. Raises InputError naming a cell that is no number."""
     from convexnovelty import array_files
 
     names = [printable(n) for n in names]
-    label = label_column(names, how, False, str(source))
-    if label is not None:
-        labels = [str(item) for item in columns[label]]
+    by, labels = ("", None) if stored is None else (printable(stored[0]), stored[1])
+    label: int | None = None
+    remarks: tuple[str, ...] = ()
+    if labels is None or how.index not in (None, by):
+        label = label_column([*names, by] if by else names, how, False, str(source))
+        by, labels = "", None if label is None else [str(item) for item in columns[label]]
+    elif how.index is None:
+        remarks = (f"the index in the file{f', {by!r},' if by else ''} labels the rows (--index none leaves it out)",)
     kept = [j for j in range(len(names)) if j != label and names[j] not in how.ignore]
     n = len(columns[0]) if columns else 0
     if n == 0:
         raise InputError(f"{source}: no row was found; give a file with numbers in it")
     values, places = np.empty((n, len(kept))), np.arange(before + 1, before + n + 1)
-    table = Table(str(source), [names[j] for j in kept], values, places, "row", labels, ignored=tuple(names))
+    table = Table(
+        str(source), [names[j] for j in kept], values, places, "row", labels, by, remarks=remarks, ignored=tuple(names)
+    )
     for k, j in enumerate(kept):
         table.values[:, k] = array_files.numbers(
             columns[j], partial(table.where, j=k), names[j], label=how.knows(names[j])

@@ -766,3 +766,32 @@ def test_an_end_while_rows_are_written_leaves_what_was_there(told: str, code: in
     assert all(name.endswith(".partial") for name in left) if told == "SIGKILL" else not left
     assert main(["detect", "train.csv", "new.csv", "--kernel", "gaussian", "--out", "out.csv", "--force"]) == 0
     assert len(pd.read_csv("out.csv")) == len(NEW)
+
+
+@pytest.mark.parametrize("large", [1, 2**60])
+def test_the_index_of_a_parquet_file_is_called_by_its_name(
+    large: int, files: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LARGE", large)
+    for name, rows in (("a", TRAIN), ("b", NEW)):
+        rows.set_axis(pd.Index([f"{name}{k}" for k in range(len(rows))], name="sample")).to_parquet(f"{name}.parquet")
+    plain = detect(capsys, "a.parquet", "b.parquet")
+    assert "the index in the file, 'sample', labels the rows (--index none leaves it out)" in plain
+    named = detect(capsys, "a.parquet", "b.parquet", "--index", "sample")
+    assert "labels the rows" not in named
+    first = re.compile(r"^.*\(row \d+\).*$", re.MULTILINE)
+    assert first.findall(named) == first.findall(plain) != []
+    without = detect(capsys, "a.parquet", "b.parquet", "--index", "none")
+    assert not first.findall(without) and "row 31" in without
+    said = refused(capsys, "a.parquet", "b.parquet", "--index", "pump")
+    assert "no column is called 'pump' (--index)" in said
+
+
+@pytest.mark.parametrize("index", [None, ["A", "B"]])
+def test_an_index_without_one_name_labels_the_rows_too(index: Any, files: Path, capsys: Any) -> None:
+    rows = NEW.iloc[:6].set_axis([f"r{k}" for k in range(6)])
+    if index:
+        rows = rows.set_axis(pd.MultiIndex.from_product([["u", "v"], [1, 2, 3]], names=index))
+    rows.to_parquet("b.parquet")
+    text = detect(capsys, "train.csv", "b.parquet")
+    assert "the index in the file labels the rows" in text and ("('u', 1) (row 1)" if index else "r0 (row 1)") in text

@@ -666,3 +666,45 @@ def test_importing_the_package_does_not_import_cvxpy():
         "assert 'cvxpy' not in sys.modules, 'cvxpy was imported'\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_diagonal_letter_has_the_values_of_its_whole_matrix():
+    """The nearest diagonal matrix keeps the diagonal; what lies beside it is the error, here 4."""
+    X, target = cp.Variable((3, 3), diag=True), np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
+    made = cn.Formulation(cp.Problem(cp.Minimize(cp.sum_squares(X - target))), {"X": X})
+    solution = made.solve()
+    assert solution.objective == pytest.approx(4.0)
+    assert solution.values["X"] == pytest.approx(np.diag([2.0, 3.0, 4.0]))
+    assert made.evaluate(solution.values)[0] == pytest.approx(4.0)
+
+
+def test_a_complex_letter_is_refused():
+    z = cp.Variable(3, complex=True)
+    with pytest.raises(InputError, match=r"variables: z is complex, .* make it of two real variables"):
+        cn.Formulation(cp.Problem(cp.Minimize(cp.sum_squares(z - 2j))), {"z": z})
+
+
+def test_a_parameter_of_the_program_is_a_tunable_number():
+    """q (y - 1)^2 + |y| is least at 1 - 1/(2q), where it is 1 - 1/(4q)."""
+    q, y = cp.Parameter(nonneg=True, value=2.0), cp.Variable()
+    made = cn.Formulation(cp.Problem(cp.Minimize(q * cp.square(y - 1) + cp.abs(y))), {"y": y}, tunables={"price": q})
+    assert made.parameters == {"price": 2.0}
+    assert made.solve().objective == pytest.approx(7 / 8)
+    assert [s.objective for s in made.path(price=[1.0, 4.0])] == pytest.approx([3 / 4, 15 / 16])
+    assert (made.parameters, made.compilations) == ({"price": 2.0}, 1)
+    with pytest.raises(InputError, match=r"price: -1 was found; Parameter value must be nonnegative"):
+        made.set(price=-1)
+    assert made.set(price=8).solve().objective == pytest.approx(31 / 32)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (cp.Parameter(), "no value yet"),
+        (cp.Parameter(2, value=np.ones(2)), r"the shape \(2,\)"),
+        (3.0, "is 3.0; give a Tunable"),
+    ],
+)
+def test_what_no_tunable_can_be_is_refused(given, said):
+    with pytest.raises(InputError, match=f"tunables: .*price.* {said}"):
+        cn.Formulation(cp.Problem(cp.Minimize(cp.Variable())), {}, tunables={"price": given})

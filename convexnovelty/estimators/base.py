@@ -242,8 +242,6 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
 
 def _wanted(estimator: Any, said: str) -> str:
     """What would do in the place of points that scikit-learn has refused: its own texts leave that to the reader."""
-    if "feature names" in said.lower() and not hasattr(estimator, "feature_names_in_"):
-        return "columns that all have words for names, as X.rename(columns=str) has"
     if "feature names" in said.lower():
         return f"the columns of the fit in their order: {', '.join(map(repr, estimator.feature_names_in_[:20]))}"
     if "features, but" in said:

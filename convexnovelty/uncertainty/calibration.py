@@ -50,7 +50,7 @@ from convexnovelty.uncertainty.radii import (
 from convexnovelty.uncertainty.sizes import is_read
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
 from convexnovelty.uncertainty.wishart_ball import WishartBall
-from convexnovelty.validation import Array, fraction, generator, integer, listed, number, points, shown
+from convexnovelty.validation import Array, fraction, generator, integer, listed, number, points, positive, shown
 
 __all__ = ["calibrate", "coverage", "cross_validated"]
 
@@ -94,14 +94,14 @@ def calibrate(
           Frobenius, spectral, nuclear, Bures and Gelbrich balls, and for DelageYe. Wide.
         - "bootstrap": every set; the quantile of the sizes at which sets centred on resampled moments hold the
           sample's own.
-    support_radius : for "concentration", a length that no point exceeds, in units of the data; for DelageYe the largest
-        length :math:`\|S^{-1/2}(x - m)\|` in the true moments.
+    support_radius : for "concentration", a length that no point exceeds, in units of the data, which the points given are held
+        against; for DelageYe the largest length :math:`\|S^{-1/2}(x - m)\|` in the true moments.
     resamples, random_state : of the bootstrap. A confidence c needs at least c/(1-c) resamples: the largest of n sizes is a
         bound of the next with confidence n/(n+1).
     executor : any ``concurrent.futures`` executor, Dask's ``client.get_executor()`` too, for the resamples of the
         bootstrap; in this process by default. The answer does not depend on it.
 
-    Raises InputError where the law says nothing of the set.
+    Raises InputError where the law says nothing of the set, and where a point is longer than ``support_radius``.
     """
     known_set(recipe, *MOMENTS, name="recipe", recipe=True)
     X = points(X, "X", minimum=2)
@@ -144,7 +144,7 @@ def _calibrated(
     elif law == "wishart":
         numbers = _wishart(recipe, n, p, confidence)
     else:
-        numbers = _concentration(recipe, n, p, confidence, support_radius) if law == "concentration" else None
+        numbers = _concentration(recipe, X, confidence, support_radius) if law == "concentration" else None
     if numbers is None:
         raise InputError(
             f"law: {law!r} is not known for {recipe!r}; use law='bootstrap', which serves every set of moments"
@@ -177,9 +177,7 @@ def _wishart(recipe: Any, n: int, p: int, confidence: float) -> dict[str, float]
     return _hotelling(recipe, n, p, confidence)
 
 
-def _concentration(
-    recipe: Any, n: int, p: int, confidence: float, support_radius: float | None
-) -> dict[str, float] | None:
+def _concentration(recipe: Any, X: Array, confidence: float, support_radius: float | None) -> dict[str, float] | None:
     r"""Sizes from bounds on the mean's length and the covariance's Frobenius norm.
 
     The spectral norm is at most the Frobenius norm, the nuclear norm at most :math:`\sqrt p` times it, and the squared
@@ -188,9 +186,11 @@ def _concentration(
     """
     if support_radius is None:
         raise InputError("support_radius: None was found; law='concentration' needs a length that no point exceeds")
+    n, p = X.shape
     if has_members_of(recipe, DelageYe):
         gamma1, gamma2 = delage_ye_sizes(support_radius, n, p, confidence)
         return {"gamma1": gamma1, "gamma2": gamma2}
+    _refuse_longer(X, support_radius)
     if has_members_of(recipe, MeanWithin) and has_members_of(recipe.points, NormBall):
         wider = p ** max(1.0 / recipe.points.p - 0.5, 0.0)
         return {"radius": wider * concentration_radii(support_radius, n, confidence)[0]}
@@ -205,6 +205,19 @@ def _concentration(
         BuresBall: math.sqrt(math.sqrt(p) * frobenius),
     }
     return {"radius": by_kind[type(recipe)]} if type(recipe) in by_kind else None
+
+
+def _refuse_longer(X: Array, support_radius: float) -> None:
+    """Raise InputError where a point is longer than the law of the points is said to allow."""
+    R = positive(support_radius, "support_radius", squared=True)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(X / R, axis=1)
+    longest = int(np.argmax(lengths))
+    if lengths[longest] > 1.0 + 1e-9:
+        raise InputError(
+            f"support_radius: {R:.6g} was found, and point {longest} is {lengths[longest]:.6g} times as long; give a length that "
+            "no point exceeds, or points measured from a centre that was known before them"
+        )
 
 
 def _bootstrapped(
@@ -280,7 +293,7 @@ def cross_validated(
     radii : the radii to try.
     score : a function of a recipe, training points and held-out points that returns a real number; large is good. NaN and None
         count for no score of that radius.
-    folds : how often a part of the points is held out.
+    folds : how often a part of the points is held out; at most once for each point.
     executor : any ``concurrent.futures`` executor, Dask's ``client.get_executor()`` too, to which ``score`` can be pickled;
         in this process by default. The answer does not depend on it.
 

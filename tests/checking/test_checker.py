@@ -269,6 +269,12 @@ def test_claims_hold_by_their_relation(relation, computed, holds):
     assert (claim_row("m", "i", "s", "t", claim).verdict == "pass") is holds
 
 
+@pytest.mark.parametrize(("name", "wrong"), [("relation", "=="), ("kind", "bogus")])
+def test_a_claim_knows_its_words(name, wrong):
+    with pytest.raises(InputError, match=f"^{name}: '{wrong}' was found; give one of "):
+        Claim("a number", 1.0, 1.0, **{name: wrong})
+
+
 @pytest.mark.parametrize("wrong", [None, "1", [1.0], np.array([1.0, 2.0]), 1j, np.ma.masked, True], ids=repr)
 def test_a_claim_is_made_of_real_numbers(wrong):
     with pytest.raises(InputError, match=r"^computed: .* was found; give a real number"):

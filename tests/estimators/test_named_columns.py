@@ -292,3 +292,15 @@ def test_names_of_which_some_are_numbers_are_refused_with_what_would_do():
     with pytest.raises(TypeError, match=r"string names.*give columns that all have words for names"):
         estimators.OneClassSVM().fit(frame)
     assert estimators.OneClassSVM().fit(frame.rename(columns=str)).n_features_in_ == 3
+
+
+def test_moments_and_features_refuse_them_too():
+    """Neither names nor places match two frames whose columns are named in part by words."""
+    mixed = pd.DataFrame(np.random.default_rng(0).standard_normal((20, 3)), columns=["a", 1, 2])
+    calls = (lambda: cn.Moments.estimate(mixed), lambda: cn.KernelFeatures(mixed, cn.kernels.Gaussian(0.5)))
+    for call in calls:
+        with pytest.raises(InputError, match=r"for all of its columns or for none, and 'a', 1, 2 were found; give"):
+            call()
+    entries = pd.Series([1.0, 2.0, 3.0], index=["a", 1, 2])
+    with pytest.raises(InputError, match="for all of its entries or for none"):
+        cn.Moments(entries, np.eye(3))

@@ -774,3 +774,18 @@ def test_coverage_matches_points_and_moments_by_the_names_of_their_columns():
     moments = Moments.estimate(frame)
     assert sets.coverage(recipe, moments, frame) and sets.coverage(recipe, moments, frame[["w", "x", "y"]])
     assert not sets.coverage(recipe, moments, frame[["w", "x", "y"]].to_numpy())
+
+
+@pytest.mark.parametrize(
+    "recipe", [sets.FrobeniusBall(), sets.GelbrichBall(), sets.MeanWithin(sets.NormBall(2, 1))], ids=repr
+)
+def test_a_support_radius_is_held_against_the_points(recipe):
+    X = np.random.default_rng(4).uniform(-1, 1, (400, 2))
+    X[17] = 3.0, 4.0
+    assert sets.calibrate(recipe, X, law="concentration", support_radius=5.0)
+    with pytest.raises(
+        InputError, match=r"support_radius: 4 was found, and point 17 is 1\.25 times as long; give a length"
+    ):
+        sets.calibrate(recipe, X, law="concentration", support_radius=4.0)
+    with pytest.raises(InputError, match="point 0 is inf times as long"):
+        sets.calibrate(recipe, 1e100 * X, law="concentration", support_radius=1e-150)
