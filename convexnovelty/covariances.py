@@ -74,9 +74,13 @@ def own_axes(S: Array) -> tuple[Array, Array, Array]:
 
 
 def own_root(S: Array) -> Array:
-    """A square F with F'F = S for a covariance; eigenvalues below zero, which a solver leaves, count as zero."""
+    """A square F with F'F = S for a covariance; eigenvalues below zero, which a solver leaves, count as zero.
+
+    So does the rounding of others: the root of a share of 1e-16 is one of 1e-8, of which a direction without variance has none.
+    """
     values, vectors, size = own_axes(S)
-    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * size)
+    held = np.where(values > len(values) * EPS * values[-1], values, 0.0)
+    return np.asarray(np.sqrt(held)[:, None] * vectors.T * size)
 
 
 def stacked(F: Array, d: Array) -> Array:

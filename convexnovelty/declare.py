@@ -121,7 +121,8 @@ class Step:
     lets decision values differ by, beside their tolerance. ``doubt`` gives what the source's own point leaves unknown of its
     value, where it comes from another library that does not compute in double precision. ``values`` maps the source's
     letters to the target's, so that the mapped solution is tried in the target's own constraints. ``condition`` returns the
-    reason why the step does not apply, or None. ``bound`` is the relation that is left where the source goes through the
+    reason why the step does not apply, or None. ``at_zero`` is the reason why an optimum of zero, at both ends, has other
+    regions too, so that they are not compared there. ``bound`` is the relation that is left where the source goes through the
     members of an uncertainty set whose own counterpart, at the target, only bounds their worst case.
     """
 
@@ -137,6 +138,7 @@ class Step:
     condition: Callable[..., str | None] | None = field(default=None, repr=False)
     objective: Callable[..., float] | None = field(default=None, repr=False)
     decision: float | str | Callable[..., float] = 1.0
+    at_zero: str = ""
     known: Callable[..., float] | None = field(default=None, repr=False)
     doubt: Callable[..., float] | None = field(default=None, repr=False)
     values: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)

@@ -264,6 +264,8 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         )
         least = 1.0 if both else SMALLEST_SCALE
         smallest = least * unit
+        if both and step.at_zero:
+            step = replace(step, decision=step.at_zero)
         if both and source.formulation is not None:
             # Either end's zero is one in its own unit: a difference of large numbers leaves what rounding does to them.
             away = source.solution.objective + abs(source.formulation.objective_unit)
