@@ -48,11 +48,13 @@ Rung = tuple[str, Mapping[str, Any]]  # a solver and its options
 class Attempts:
     """How a problem is tried, with what is found once for all of its solves: its compiled form and its cones.
 
-    A point that its solver calls inaccurate counts where no residual, as posed or in scale, exceeds ``inaccurate``.
+    A point that its solver calls inaccurate counts where no residual, as posed or in scale, exceeds ``inaccurate``. Where ``sized``
+    are the variables that are of size one, others are given units in which points are judged.
     """
 
-    def __init__(self, problem: cp.Problem, inaccurate: float = 0.0) -> None:
+    def __init__(self, problem: cp.Problem, inaccurate: float = 0.0, sized: Sequence[cp.Variable] = ()) -> None:
         self.problem = problem
+        self.sized = sized
         self._inaccurate = inaccurate
         self.compilations = 0
         self._compiled: Any = None
@@ -161,7 +163,7 @@ class Attempts:
             self._compiled = data.get("param_prob", data)
             self.compilations += 1
         started = time.perf_counter()
-        canonical = Canonical.of(data, solver)
+        canonical = Canonical.of(data, solver, self.sized)
         in_scale = None if canonical is None else canonical.in_scale
         try:
             if options.get(RESCALED) and in_scale is not None:
@@ -200,12 +202,16 @@ class Attempts:
             residuals, worst, where = Residuals.of_model(self.problem), 0.0, ""
             remark = "" if self.problem.is_mixed_integer() else UNSHOWN
         else:
-            residuals = in_scale.program.residuals(*point)
-            worst, where = in_scale.residuals(*point).worst, " in the program's own scale"
+            seen = in_scale.seen(raw, *point)
+            residuals, scaled = in_scale.program.residuals(*point), in_scale.residuals(*point, seen)
+            worst, where = scaled.worst, " in the program's own scale"
+            if in_scale.in_units:
+                # As it was posed, the multiplier of what is small is large, and nothing of it is known there.
+                residuals = replace(scaled, absolute=residuals.absolute)
             self.height = in_scale.height
-            self._share, self._error = in_scale.value_share(*point), in_scale.value_error(*point)
-            residuals = replace(residuals, absolute={**residuals.absolute, "value": in_scale.charge(*point)})
-        if residuals.worst >= worst or np.isnan(residuals.worst):
+            self._share, self._error = in_scale.value_share(*point, seen), in_scale.value_error(*point, seen)
+            residuals = replace(residuals, absolute={**residuals.absolute, "value": in_scale.charge(*point, seen)})
+        if residuals.worst > worst or np.isnan(residuals.worst):
             worst, where = residuals.worst, ""
         limit = RESCALED_LIMIT if options.get(RESCALED) else RESIDUAL_LIMIT
         if not worst <= (min(limit, self._inaccurate) if rough else limit) or (rough and point is None):

@@ -17,12 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from convexnovelty._lazy import cp
 from convexnovelty.cones import Block, Cones, triangle
 from convexnovelty.conic import ConicProgram
 from convexnovelty.in_scale import InScale
 from convexnovelty.validation import Array
 
-__all__ = ["Canonical"]
+__all__ = ["Canonical", "columns_of"]
 
 CONIC = {"dims", "A", "b", "c"}  # what CVXPY hands to a solver that takes cones as one list of rows
 KINDS = ("zero", "nonnegative", "second_order", "semidefinite", "exponential", "power")
@@ -36,7 +37,7 @@ class Canonical:
 
     ``given`` holds the rows that the solver was given. After them come those of the bounds of the columns ``lower`` and
     ``upper``, and those of cones over variables, whose constraints are ``direct``: ``order`` takes all to the rows of
-    ``program``.
+    ``program``. ``sized`` are the columns that are of size one, None where others are not to be given units.
     """
 
     program: ConicProgram
@@ -45,10 +46,14 @@ class Canonical:
     lower: Places
     upper: Places
     direct: tuple[Any, ...]
+    sized: Places | None = None
 
     @classmethod
-    def of(cls, data: Mapping[str, Any], solver: str) -> Canonical | None:
-        """From CVXPY's data for a solver; None where its rows cannot be read, or are not all that holds of a point."""
+    def of(cls, data: Mapping[str, Any], solver: str, sized: Sequence[cp.Variable] = ()) -> Canonical | None:
+        """From CVXPY's data for a solver; None where its rows cannot be read, or are not all that holds of a point.
+
+        ``sized`` are the variables that are of size one, where others are to be given units.
+        """
         compiled, direct = data.get("param_prob"), tuple(data.get("dir_cones") or ())
         if compiled is None or compiled.is_mixed_integer() or any(cone.kind not in DIRECT for cone in direct):
             return None
@@ -58,12 +63,20 @@ class Canonical:
             return None
         (lower, least), (upper, most) = (_finite(data.get(name)) for name in ("lower_bounds", "upper_bounds"))
         program, order = _whole(given, (lower, upper), np.concatenate([-least, most]), direct)
-        return cls(program, given, order, lower, upper, tuple(dict.fromkeys(cone.constr_id for cone in direct)))
+        return cls(
+            program,
+            given,
+            order,
+            lower,
+            upper,
+            tuple(dict.fromkeys(cone.constr_id for cone in direct)),
+            columns_of(compiled, sized),
+        )
 
     @cached_property
     def in_scale(self) -> InScale:
         """The program beside its equilibrated form."""
-        return InScale(self.program)
+        return InScale(self.program, self.sized)
 
     def ray(self, raw: Any) -> tuple[Array, Array] | None:
         """A solver's certificate that there is no optimum, as a direction and a multiplier, where it shows them row by row."""
@@ -104,6 +117,13 @@ class Canonical:
             bounds = np.maximum(np.concatenate([left[self.lower], -left[self.upper]]), 0.0)
             whole = np.concatenate([z, bounds, direct])[self.order]
         return x, whole
+
+
+def columns_of(compiled: Any, variables: Sequence[cp.Variable]) -> Places | None:
+    """The columns of some variables in a compiled program, None without any."""
+    places = compiled.var_id_to_col
+    known = [np.arange(places[v.id], places[v.id] + v.size) for v in variables if v.id in places]
+    return np.concatenate(known) if known else None
 
 
 def _finite(bound: Any) -> tuple[Places, Array]:

@@ -22,6 +22,7 @@ from convexnovelty import solvers
 from convexnovelty._lazy import cp
 from convexnovelty.as_meant import as_meant
 from convexnovelty.attempts import DOUBTFUL, KNOWN, TOLD, Attempts, Rung, cone_class
+from convexnovelty.canonical import columns_of
 from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import (
     InfeasibleError,
@@ -32,6 +33,7 @@ from convexnovelty.errors import (
     UnboundedError,
     is_panic,
 )
+from convexnovelty.in_scale import InScale
 from convexnovelty.owned import owned
 from convexnovelty.quantities import Quantity, Tunable, as_quantity, as_tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
@@ -427,7 +429,7 @@ class Formulation:
         for tunable in self._tunables.values():
             if isinstance(tunable, Tunable):
                 tunable.as_printed()
-        return Formulation(
+        derived = Formulation(
             problem,
             self._quantities,
             name=f"{self.name} {remark}",
@@ -440,6 +442,9 @@ class Formulation:
             search=None if self._search is None else _bound(self._search, f"{self.name} {remark}"),
             rounded=self._rounded,
         )
+        # Its own variables are of size one. What is added has the user's units.
+        derived._attempts = Attempts(problem, sized=self.problem.variables())
+        return derived
 
     def _anew(self) -> Formulation | None:
         """The formulation once more, with variables and numbers of its own; None where it cannot be made."""
@@ -495,7 +500,7 @@ class Formulation:
             )
         with self._turn:
             self._refuse_other_numbers()
-            problem, variables = ConicProgram.from_problem(self.problem).dual_problem()
+            problem, variables = self.compiled().dual_problem()
         sign = 1.0 if isinstance(self.problem.objective, cp.Minimize) else -1.0
         return Formulation(
             problem,
@@ -505,6 +510,11 @@ class Formulation:
             latex=r"\max_{x,z}\ -\tfrac12 x'Px - b'z\quad\text{s.t.}\quad Px + A'z + c = 0,\ z\in\mathcal K^*",
             objective_unit=sign * self.objective_unit,
         )
+
+    def compiled(self) -> InScale:
+        """What the program is compiled to, with what a user has added to it in units of its own."""
+        data, _, _ = self.problem.get_problem_data("CLARABEL")
+        return InScale(ConicProgram.from_data(data), columns_of(data["param_prob"], self._attempts.sized))
 
     # -- solving it ----------------------------------------------------------------------------------------------
 

@@ -363,9 +363,8 @@ class Membership:
         # A square that is bounded by next to nothing has no digits beside the one with which it was compiled.
         around = ConicProgram(program.c, turned, slack, cones)
         if drowned := [square for square in squares(around) if square.disproportion(columns) < DROWNED]:
-            steps += (
-                further := evened(drowned, [square.disproportion(columns) ** 0.5 for square in drowned], slack.size)
-            )
+            factors = [square.disproportion(columns) ** 0.5 for square in drowned]
+            steps += (further := [step.forward.__matmul__ for step in evened(drowned, factors, slack.size)])
             for step in further:
                 turned, slack = sp.csr_array(step(turned)), step(slack)
             rows, columns = interior_scales(turned, slack, cones, floor)

@@ -21,7 +21,7 @@ class Quantity:
     Parameters
     ----------
     variable : what the solver sees, of the order of one.
-    unit : the size of the quantity in the user's units.
+    unit : the size of the quantity in the user's units, of each entry where they differ.
     axes, inverse : the matrix V of shape (p, r) and the matrix that takes q / unit back to x, dense or sparse, or None for both.
     shift : what the solver's variable is measured from, in the user's units; None for the origin.
     """
@@ -29,7 +29,7 @@ class Quantity:
     def __init__(
         self,
         variable: cp.Variable,
-        unit: float = 1.0,
+        unit: float | Array = 1.0,
         axes: Any = None,
         inverse: Any = None,
         shift: Array | float | None = None,
@@ -44,7 +44,10 @@ class Quantity:
     def expression(self) -> cp.Expression:
         """The quantity in the user's units, to be used in further constraints."""
         rotated = self.variable if self.axes is None else self.axes @ self.variable
-        scaled = rotated if self.unit == 1.0 else self.unit * rotated
+        if np.ndim(self.unit):
+            scaled = cp.multiply(self.unit, rotated)
+        else:
+            scaled = rotated if self.unit == 1.0 else self.unit * rotated
         return scaled if self.shift is None else scaled + self.shift
 
     @property

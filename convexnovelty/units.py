@@ -7,9 +7,9 @@ determinant, is of the size of one in one unit of the data alone; cones are kept
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,9 +19,20 @@ from convexnovelty.cones import triangle
 from convexnovelty.conic import ConicProgram
 from convexnovelty.validation import Array
 
-__all__ = ["evened", "in_own_units", "in_units", "in_units_of", "squares", "with_even_rows", "with_even_squares"]
+__all__ = [
+    "Step",
+    "evened",
+    "in_further_units",
+    "in_own_units",
+    "in_units",
+    "in_units_of",
+    "squares",
+    "with_even_rows",
+    "with_even_squares",
+]
 
 STEP = 1e4  # by whose powers the factors of a sum of squares are brought together
+EXACT = 2.0**14  # a power of four instead, whose root leaves every digit as it is
 NOTHING = 1e-14  # share of a row below which another entry may be nothing at all
 BESIDE = 1e-6  # share of the largest variable at a point below which another has no size of its own
 CANCELLED = 1e-12  # share of what an equation adds up to below which a term of it is rounding
@@ -38,16 +49,74 @@ def in_units(
     ``sizes`` are those that are known, zero where none is; ``columns`` are in their units already. ``middle`` is a point that
     the set's own columns are expected to have. The units come with the program.
     """
+    posed, units, _ = in_units_by_steps(program, columns, sizes, middle)
+    return posed, units
+
+
+class Step(NamedTuple):
+    """A map of the rows of a program that leaves its cones as they are, and its inverse."""
+
+    forward: sp.csr_array
+    inverse: sp.csr_array
+
+
+def in_units_by_steps(
+    program: ConicProgram, columns: NDArray[np.intp], sizes: Array, middle: Array | None = None, *, whole: bool = False
+) -> tuple[ConicProgram, Array, list[Step]]:
+    """The same with the maps of its rows, one after another, which multipliers need.
+
+    With ``whole``, the program is not that of directions but has its constants, and units are exact, but for exponentials.
+    """
     if middle is not None:
         sizes = np.where(sizes > 0, sizes, _sizes_at(program, columns, middle))
-    sizes = _spread(program, sizes)
+    sizes = _spread(program, sizes, whole)
     sizes[columns] = 1.0
     exact = _powers(np.where(sizes > 0, sizes, 1.0))
-    posed = _with_even_exponentials(replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact))))
-    posed = _with_even_powers(posed)
+    posed = replace(program, A=sp.csr_array(program.A @ sp.diags_array(exact)))
+    steps: list[Step] = []
+
+    def through(more: Sequence[Step]) -> None:
+        nonlocal posed
+        posed = _through(posed, more)
+        steps.extend(more)
+
+    through(_even_exponentials(posed))
+    through(_even_powers(posed))
     bounds = _sizes_by_bounds(posed, columns)
     posed = replace(posed, A=sp.csr_array(posed.A @ sp.diags_array(bounds)))
-    return with_even_rows(with_even_squares(posed, np.ones(exact.size))), exact * bounds
+    through(even_squares(posed, np.ones(exact.size), EXACT if whole else STEP))
+    through(_even_rows(posed))
+    return posed, exact * bounds, steps
+
+
+def in_further_units(program: ConicProgram, columns: NDArray[np.intp]) -> tuple[ConicProgram, Array, list[Step]]:
+    """A whole program in units for all variables but ``columns``, which are of size one, and sums of squares in those of their bounds.
+
+    Units are powers of two, so that it is the same program to the last digit, but for exponentials.
+    """
+    sizes = np.zeros(program.c.size)
+    sizes[columns] = 1.0
+    posed, units, steps = in_units_by_steps(program, columns, sizes, whole=True)
+    last = even_squares(posed, by=EXACT)
+    posed = replace(
+        _through(posed, last), c=program.c * units, P=None if program.P is None else _congruent_to(program.P, units)
+    )
+    return posed, units, [*steps, *last]
+
+
+def _congruent_to(P: sp.csr_array, units: Array) -> sp.csr_array:
+    return sp.csr_array(sp.diags_array(units) @ P @ sp.diags_array(units))
+
+
+def _through(program: ConicProgram, steps: Sequence[Step]) -> ConicProgram:
+    A, b = program.A, program.b
+    for step in steps:
+        A, b = step.forward @ A, step.forward @ b
+    return replace(program, A=sp.csr_array(A), b=b) if steps else program
+
+
+def _scaling(rows: Array) -> Step:
+    return Step(sp.csr_array(sp.diags_array(rows)), sp.csr_array(sp.diags_array(1.0 / rows)))
 
 
 def in_own_units(program: ConicProgram) -> Iterator[tuple[ConicProgram, float]]:
@@ -69,7 +138,9 @@ def in_own_units(program: ConicProgram) -> Iterator[tuple[ConicProgram, float]]:
     posed = replace(posed, b=posed.b / reach)
     for rounding in (0.0, NOTHING):
         scaled, found = posed.equilibrated(rounding=rounding)
-        even = _with_even_powers(_with_even_exponentials(with_even_squares(scaled, np.ones(own.size))))
+        even = with_even_squares(scaled, np.ones(own.size))
+        even = _through(even, _even_exponentials(even))
+        even = _through(even, _even_powers(even))
         yield even, unit * reach * found.objective
 
 
@@ -118,12 +189,12 @@ def _row_sizes(program: ConicProgram, columns: NDArray[np.bool_]) -> Array:
     return sizes
 
 
-def _spread(program: ConicProgram, sizes: Array) -> Array:
+def _spread(program: ConicProgram, sizes: Array, shifted: bool = False) -> Array:
     r"""The sizes of all variables that those of some tell, by equations, norms, absolute values and products.
 
     In :math:`\|x\|^2 \le pq`, as a sum of squares is compiled, two sizes give the third, the entry (i, j) of a semidefinite
     matrix is of the size of :math:`\sqrt{s_{ii}s_{jj}}`, :math:`|z|` in a power cone of that of its geometric mean, and
-    exponents are of the size of one.
+    exponents are of the size of one. With ``shifted``, squares are of the size of the constant in them where that is larger.
     """
     products, A = list(squares(program)), program.A.tolil(copy=True)
     for square in products:
@@ -148,7 +219,7 @@ def _spread(program: ConicProgram, sizes: Array) -> Array:
     while True:
         known = np.zeros(program.b.size)
         np.maximum.at(known, i, entries * sizes[j])
-        _tell(program, products, known, constant, whole)
+        _tell(program, products, known, constant, whole, shifted)
         told = (sizes[j] == 0) & (known[i] > 0)
         if told.any():
             width = np.zeros(sizes.size)
@@ -159,11 +230,13 @@ def _spread(program: ConicProgram, sizes: Array) -> Array:
         whole = not told.any()
 
 
-def _tell(program: ConicProgram, products: Sequence[Square], known: Array, constant: Array, whole: bool) -> None:
+def _tell(
+    program: ConicProgram, products: Sequence[Square], known: Array, constant: Array, whole: bool, shifted: bool
+) -> None:
     """Give rows of cones the sizes that others of the cone tell, in place; with ``whole``, also where one has to stand for all."""
     for square in products:
         three = slice(square.first, square.first + 3)
-        p, q, x = np.maximum(known[three], square.constants)
+        p, q, x = np.maximum(known[three], square.constants(shifted))
         known[three] = _third(p, q, x, whole)
     for block in program.blocks:
         own, held = known[block.rows], constant[block.rows]
@@ -215,6 +288,10 @@ def _sizes_by_bounds(program: ConicProgram, columns: NDArray[np.intp]) -> Array:
 
 def with_even_rows(program: ConicProgram) -> ConicProgram:
     """The program with rows of size one, by what they hold of variables, so that other numbers leave them alone."""
+    return _through(program, _even_rows(program))
+
+
+def _even_rows(program: ConicProgram) -> list[Step]:
     sizes = np.asarray(abs(program.A).max(axis=1).todense()).ravel()
     for block in program.blocks:
         if block.kind not in ("zero", "nonnegative", "semidefinite"):
@@ -225,7 +302,7 @@ def with_even_rows(program: ConicProgram) -> ConicProgram:
             first, second = triangle(block.parameter)
             diagonal = _powers(np.sqrt(rows[block.rows][first == second]))
             rows[block.rows] = diagonal[first] * diagonal[second]
-    return replace(program, A=sp.csr_array(sp.diags_array(rows) @ program.A), b=rows * program.b)
+    return [_scaling(rows)]
 
 
 def _congruent(known: Array, constant: Array, order: int, whole: bool) -> Array:
@@ -275,8 +352,8 @@ def _geometric(known: Array, exponents: Array) -> Array:
     return known
 
 
-def _with_even_powers(program: ConicProgram) -> ConicProgram:
-    r"""The program with power cones whose factors are of size one: with x, y and z also kx, ly and :math:`k^\alpha l^{1-\alpha}z`
+def _even_powers(program: ConicProgram) -> list[Step]:
+    r"""What leads to power cones whose factors are of size one: with x, y and z also kx, ly and :math:`k^\alpha l^{1-\alpha}z`
     belong to the cone."""
     rows = np.ones(program.b.size)
     for block in program.blocks:
@@ -285,26 +362,23 @@ def _with_even_powers(program: ConicProgram) -> ConicProgram:
             sizes = np.maximum(entries, np.abs(program.b[block.rows]))[:-1]
             factors = _powers(1.0 / np.where(sizes > 0, sizes, 1.0))
             rows[block.rows] = np.append(factors, math.prod(factors ** np.array(block.parameter)))
-    if (rows == 1.0).all():
-        return program
-    return replace(program, A=sp.csr_array(sp.diags_array(rows) @ program.A), b=rows * program.b)
+    return [] if (rows == 1.0).all() else [_scaling(rows)]
 
 
-def _with_even_exponentials(program: ConicProgram) -> ConicProgram:
-    r"""The program with exponential cones :math:`y e^{x/y} \le z` in which y and z are of size one: multiples belong to the cone
+def _even_exponentials(program: ConicProgram) -> list[Step]:
+    r"""What leads to exponential cones :math:`y e^{x/y} \le z` in which y and z are of size one: multiples belong to the cone
     with (x, y, z), and :math:`(x + y\log k, y, kz)` does."""
     blocks = [block for block in program.blocks if block.kind == "exponential"]
     if not blocks:
-        return program
-    A, b = program.A.tolil(copy=True), program.b.copy()
+        return []
+    forward, inverse = (sp.eye_array(program.b.size, format="lil") for _ in range(2))
     sizes = np.maximum(np.asarray(abs(program.A).max(axis=1).todense()).ravel(), np.abs(program.b))
     powers = _powers(1.0 / np.where(sizes > 0, sizes, 1.0))
     for x, y, z in (range(block.rows.start, block.rows.stop) for block in blocks):
         even, k = powers[y], powers[z] / powers[y]
-        A[[x]] = even * (program.A[[x]] + np.log(k) * program.A[[y]])
-        A[[y]], A[[z]] = even * program.A[[y]], even * k * program.A[[z]]
-        b[[x, y, z]] = even * np.array([program.b[x] + np.log(k) * program.b[y], program.b[y], k * program.b[z]])
-    return replace(program, A=sp.csr_array(A), b=b)
+        forward[x, x], forward[x, y], forward[y, y], forward[z, z] = even, even * np.log(k), even, even * k
+        inverse[x, x], inverse[x, y], inverse[y, y], inverse[z, z] = 1 / even, -np.log(k) / even, 1 / even, 1 / even / k
+    return [Step(sp.csr_array(forward), sp.csr_array(inverse))]
 
 
 # -- sums of squares -------------------------------------------------------------------------------------------------
@@ -314,8 +388,8 @@ def _with_even_exponentials(program: ConicProgram) -> ConicProgram:
 class Square:
     r"""A second-order cone :math:`\|x\|^2 \le pq`, in rows :math:`(p + q)/2`, :math:`(p - q)/2` and :math:`x`.
 
-    ``factors`` are the rows of :math:`p` and :math:`q`, ``right`` their right-hand sides; ``held`` is the length of :math:`x`
-    where that is constant, and zero where it is not.
+    ``factors`` are the rows of :math:`p` and :math:`q`, ``right`` their right-hand sides; ``held`` is the length of the constant
+    part of :math:`x`, and ``moves`` whether it has another.
     """
 
     first: int
@@ -323,12 +397,12 @@ class Square:
     factors: tuple[sp.csr_array, sp.csr_array]
     right: tuple[float, float]
     held: float
+    moves: bool
 
-    @property
-    def constants(self) -> Array:
-        """The sizes of p, q and x as far as they are constant; zero where they are not."""
+    def constants(self, shifted: bool) -> Array:
+        """The sizes of p, q and x as far as they are constant; zero where they are not, of x only if it is not ``shifted``."""
         sizes = [0.0 if row.nnz else abs(right) for row, right in zip(self.factors, self.right, strict=True)]
-        return np.array([*sizes, self.held])
+        return np.array([*sizes, 0.0 if self.moves and not shifted else self.held])
 
     def disproportion(self, columns: Array) -> float:
         """The size of q beside that of p where columns have some sizes; one where a factor has none."""
@@ -351,21 +425,25 @@ def squares(program: ConicProgram) -> Iterator[Square]:
         # Of a norm and its bound both the sum and the difference have the bound.
         if p.nnz + q.nnz and not np.intersect1d(p.indices, q.indices).size:
             length = slice(j + 1, block.rows.stop)
-            held = 0.0 if program.A[length].nnz else float(np.linalg.norm(program.b[length]))
-            yield Square(i, block.rows.stop, (p, q), (program.b[i] + program.b[j], program.b[i] - program.b[j]), held)
+            held, moves = float(np.linalg.norm(program.b[length])), bool(program.A[length].nnz)
+            right = program.b[i] + program.b[j], program.b[i] - program.b[j]
+            yield Square(i, block.rows.stop, (p, q), right, held, moves)
 
 
-def evened(found: Sequence[Square], factors: Sequence[float], rows: int) -> list[Callable[[Any], Any]]:
+def evened(found: Sequence[Square], factors: Sequence[float], rows: int) -> list[Step]:
     r"""Maps of the rows of a program that multiply :math:`p` by a factor and divide :math:`q` by it.
 
     Sums and differences are taken first, so that what cancels does so exactly.
     """
-    apart, together = (sp.eye_array(rows, format="lil") for _ in range(2))
+    apart, together, back, apart_again = (sp.eye_array(rows, format="lil") for _ in range(4))
+    turn = np.array([[1.0, 1.0], [1.0, -1.0]])
     for square, factor in zip(found, factors, strict=True):
         both = [[square.first], [square.first + 1]], [square.first, square.first + 1]
-        apart[both] = np.array([[1.0, 1.0], [1.0, -1.0]])
-        together[both] = np.array([[factor, 1 / factor], [factor, -1 / factor]]) / 2
-    return [sp.csr_array(apart).__matmul__, sp.csr_array(together).__matmul__]
+        apart[both], apart_again[both] = turn, turn / 2
+        together[both] = turn * [factor, 1 / factor] / 2
+        back[both] = (turn / [factor, 1 / factor]).T
+    pairs = ((apart, apart_again), (together, back))
+    return [Step(sp.csr_array(forward), sp.csr_array(inverse)) for forward, inverse in pairs]
 
 
 def with_even_squares(program: ConicProgram, columns: Array | None = None) -> ConicProgram:
@@ -374,24 +452,35 @@ def with_even_squares(program: ConicProgram, columns: Array | None = None) -> Co
     :math:`\|x\|^2 \le t` is compiled as :math:`\|(1 - t, 2x)\| \le 1 + t`, in which t and 1 are out of proportion unless
     x is of the order of one. ``columns`` are the sizes of the variables, what scaling makes of them by default.
     """
+    return _through(program, even_squares(program, columns))
+
+
+def even_squares(program: ConicProgram, columns: Array | None = None, by: float = STEP) -> list[Step]:
+    """The maps of rows that do so, with factors that are powers of the root of ``by``."""
     found = list(squares(program))
     if not found:
-        return program
-    columns = _reaches_of(program) if columns is None else columns
-    A, b = program.A, program.b
+        return []
+    columns = _reaches_of(program, found) if columns is None else columns
     # In steps, so that sets whose numbers differ a little have the same arrays.
-    steps = [round(math.log(square.disproportion(columns)) / math.log(STEP)) for square in found]
-    for step in evened(found, [math.sqrt(STEP) ** power for power in steps], b.size):
-        A, b = step(A), step(b)
-    return replace(program, A=sp.csr_array(A), b=b)
+    steps = [round(math.log(square.disproportion(columns)) / math.log(by)) for square in found]
+    return evened(found, [math.sqrt(by) ** power for power in steps], program.b.size)
 
 
-def _reaches_of(program: ConicProgram) -> Array:
-    """The size of each variable: the bound on it alone where there is one, or what scaling makes of all constraints."""
+def _reaches_of(program: ConicProgram, found: Sequence[Square]) -> Array:
+    """The size of each variable: the bound on it where there is one, or what scaling makes of all constraints.
+
+    A bound on a sum of factors of squares, none of which is negative, is one on each of them.
+    """
     columns = program.equilibrated()[1].columns.copy()
+    factor = np.zeros(columns.size, dtype=bool)
+    for row in (row for square in found for row in square.factors if row.nnz == 1):
+        factor[row.indices] = True
     zero, count = program.cones.zero, program.cones.nonnegative
-    for row in range(zero, zero + count):
-        entries = slice(program.A.indptr[row], program.A.indptr[row + 1])
-        if entries.stop - entries.start == 1 and program.b[row] and program.A.data[entries.start]:
-            columns[program.A.indices[entries.start]] = abs(program.b[row] / program.A.data[entries.start])
+    for k in range(zero, zero + count):
+        entries = slice(program.A.indptr[k], program.A.indptr[k + 1])
+        where, values, level = program.A.indices[entries], program.A.data[entries], program.b[k]
+        if level and values.size == 1 and values[0]:
+            columns[where] = abs(level / values[0])
+        elif level > 0 and (values > 0).all() and factor[where].all():
+            columns[where] = level / values
     return np.asarray(columns)

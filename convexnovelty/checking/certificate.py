@@ -137,7 +137,10 @@ def certify(
         raise InputError(
             f"certify: {formulation.name} has integer variables, so that no dual proves its optimum; certify one with them fixed"
         )
-    program = ConicProgram.from_problem(formulation.problem)
+    compiled = formulation.compiled()
+    # In units, which are exact but for exponentials, what is added to a program is not lost beside numbers that it is compiled with.
+    given = candidate is not None or solver is not None or compiled.posed.cones.exponential
+    program = compiled.program if given else compiled.posed
     sign = 1.0 if isinstance(formulation.problem.objective, cp.Minimize) else -1.0
     return certify_program(program, sign * formulation.objective_unit, solver, candidate=candidate, options=options)
 
