@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from convexnovelty._lazy import cp
 from convexnovelty.conic import ConicProgram
 from convexnovelty.errors import EmptySetError, InputError
-from convexnovelty.units import in_units, with_even_squares
+from convexnovelty.units import in_units, with_even_constants, with_even_squares
 from convexnovelty.validation import Array
 
 __all__ = ["SHARED", "Arrays", "implied", "reach_from"]
@@ -119,7 +119,7 @@ class Arrays:
                 if variable.value is not None:
                     shown[own] = np.ravel(variable.value, order="F")
         if (units == 1.0).all():
-            program = with_even_squares(program)
+            program = with_even_constants(with_even_squares(program))
         else:
             sizes[columns] = units
             inside = None if middle is None else (middle - at) / units

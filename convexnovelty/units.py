@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from convexnovelty.cones import triangle
+from convexnovelty.cones import Block, triangle
 from convexnovelty.conic import ConicProgram
 from convexnovelty.validation import Array
 
@@ -27,6 +27,7 @@ __all__ = [
     "in_units",
     "in_units_of",
     "squares",
+    "with_even_constants",
     "with_even_rows",
     "with_even_squares",
 ]
@@ -291,6 +292,28 @@ def with_even_rows(program: ConicProgram) -> ConicProgram:
     return _through(program, _even_rows(program))
 
 
+def with_even_constants(program: ConicProgram) -> ConicProgram:
+    """The program with constants on the diagonals of semidefinite cones of the order of one."""
+    rows = np.ones(program.b.size)
+    for block in program.blocks:
+        if block.kind == "semidefinite":
+            first, second = triangle(block.parameter)
+            diagonal = 1.0 / np.sqrt(_constants(program, block, first == second))
+            rows[block.rows] = diagonal[first] * diagonal[second]
+    return program if (rows == 1.0).all() else _through(program, [_scaling(rows)])
+
+
+def _constants(program: ConicProgram, block: Block, diagonal: NDArray[np.bool_]) -> Array:
+    """The sizes of entries of a diagonal that are constant, as the square of a radius in Schur's complement; ones for the others.
+
+    In steps, so that sets whose numbers differ a little have the same arrays.
+    """
+    rows = np.arange(block.rows.start, block.rows.stop)[diagonal]
+    held = program.b[rows]
+    constant = (np.diff(program.A.indptr)[rows] == 0) & (held > 0)
+    return np.asarray(2.0 ** (20 * np.round(np.log2(np.where(constant, held, 1.0)) / 20)))
+
+
 def _even_rows(program: ConicProgram) -> list[Step]:
     sizes = np.asarray(abs(program.A).max(axis=1).todense()).ravel()
     for block in program.blocks:
@@ -300,7 +323,7 @@ def _even_rows(program: ConicProgram) -> list[Step]:
     for block in program.blocks:
         if block.kind == "semidefinite":  # D X D with a diagonal D
             first, second = triangle(block.parameter)
-            diagonal = _powers(np.sqrt(rows[block.rows][first == second]))
+            diagonal = _powers(np.sqrt(rows[block.rows][first == second] / _constants(program, block, first == second)))
             rows[block.rows] = diagonal[first] * diagonal[second]
     return [_scaling(rows)]
 

@@ -274,9 +274,8 @@ def _units(uncertainty: Any, describe: Callable[[Any], Any]) -> Array:
         rows, columns = triangle(lengths.size)
         return np.concatenate([lengths[: lengths.size * pairs], lengths[rows] * lengths[columns]])
     center = _flat_center(uncertainty)
-    unit = _step(float(np.abs(center).max()))
-    reach = None if unit == 1.0 else reach_from(describe, center)
-    return np.full(center.size, unit if reach is None else reach)
+    reach = reach_from(describe, center)
+    return np.full(center.size, _step(float(np.abs(center).max())) if reach is None else reach)
 
 
 def _start(uncertainty: Any) -> Array:
