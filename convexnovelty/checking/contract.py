@@ -20,6 +20,7 @@ import numpy as np
 
 from convexnovelty import uncertainty as sets
 from convexnovelty.checking import set_laws
+from convexnovelty.checking.all_round import rows_all_round
 from convexnovelty.checking.gaps import largest, shortfall
 from convexnovelty.checking.report import Row
 from convexnovelty.checking.set_values import (
@@ -146,6 +147,7 @@ def check_set(
     rows += _sample_rows(recipe, centred, tried, found, tolerance, seed)
     if own if own is not None else type(recipe) not in sets.catalogue().values():
         rows += set_laws.own_laws(recipe, moments, tried, tolerance)
+        rows += rows_all_round(recipe, moments, tolerance, seed)
     return rows
 
 

@@ -31,7 +31,19 @@ from convexnovelty.uncertainty.counterparts import evaluate
 from convexnovelty.uncertainty.sizes import is_read, says_the_same
 from convexnovelty.validation import Array
 
-__all__ = ["UNSTATED", "exactness", "own_laws", "tried_row"]
+__all__ = [
+    "ABOVE",
+    "BELOW",
+    "HELD",
+    "UNSTATED",
+    "apart_from",
+    "exactness",
+    "own_laws",
+    "parts_of",
+    "states",
+    "tried_row",
+    "without_dust",
+]
 
 WORDS = ("exact", "conservative")
 # At these multiples of a number of the set its closed forms are held against what is derived: one on either side.
@@ -42,7 +54,7 @@ DUST = 1e-8  # share of the largest entries beside it of a displacement that cou
 HELD = 1e-6  # distance, in units of the set, up to which a member of the boundary counts as held
 
 FAMILIES = (CovarianceSet, MeanSet, MomentSet, PointSet)
-UNSTATED = tuple(vars(family)[name] for family in FAMILIES for name in ("sample", "gauge"))
+UNSTATED = tuple(vars(family)[name] for family in FAMILIES for name in ("sample", "gauge", "worst_member"))
 
 
 def exactness(recipe: UncertaintySet) -> list[Row]:
@@ -112,8 +124,13 @@ def tried_row(
 # -- the gauge -------------------------------------------------------------------------------------------------------
 
 
+def states(recipe: Any, name: str) -> bool:
+    """Whether the class of a set says something itself that families leave open."""
+    return getattr(type(recipe), name) not in UNSTATED and not isinstance(recipe, Composite)
+
+
 def _states_gauge(recipe: Any) -> bool:
-    return type(recipe).gauge not in UNSTATED and recipe.grows_by in vars(recipe) and not isinstance(recipe, Composite)
+    return states(recipe, "gauge") and recipe.grows_by in vars(recipe)
 
 
 def _has_size(recipe: Any, moments: Moments) -> bool:
@@ -146,10 +163,10 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
     size = float(recipe.numbers()[recipe.grows_by])
     centres = centred.center if isinstance(centred.center, tuple) else (centred.center,)
     stated = _states_gauge(recipe)
-    worst = [_parts(Adversary(centred)(w, KAPPA).member) for w in (_around(a) if stated else [a, -a])]
+    worst = [parts_of(Adversary(centred)(w, KAPPA).member) for w in (_around(a) if stated else [a, -a])]
     if size == 0:
         return _gauge_at_zero(recipe, alone, worst[0], moments)
-    steps = [tuple(_without_dust(b - c) for b, c in zip(member, centres, strict=True)) for member in worst]
+    steps = [tuple(without_dust(b - c) for b, c in zip(member, centres, strict=True)) for member in worst]
     mixed = tuple(sum(parts) / len(steps) for parts in zip(*steps, strict=True))
     between = tuple(0.75 * one + 0.25 * other for one, other in zip(steps[0], steps[1], strict=True))
     gaps = []
@@ -164,9 +181,9 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
         for bound, inside in ((told * (1 + ABOVE) + 1e-6 * size, True), (told * (1 - BELOW), False)):
             if not inside and told <= 1e-3 * size:
                 continue
-            apart = _apart(recipe, bound, member, moments)
+            apart = apart_from(recipe, bound, member, moments)
             if inside and apart > HELD and not stated:
-                apart = _apart(recipe, told, member, moments)  # a set need not lie within the larger ones
+                apart = apart_from(recipe, told, member, moments)  # a set need not lie within the larger ones
             if not math.isfinite(apart):
                 raise InputError(f"the distance of a member from the set of size {bound:.6g} is not finite")
             if inside:
@@ -180,13 +197,14 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
     return largest(gaps)
 
 
-def _apart(recipe: Any, size: float, member: tuple[Array, ...], moments: Moments) -> float:
-    """How far a member is from the set of a size."""
-    held = around(recipe.replaced(**{recipe.grows_by: size}), moments)
+def apart_from(recipe: Any, size: float, member: tuple[Array, ...], moments: Moments, center: Any = None) -> float:
+    """How far a member is from the set of a size, round another centre if one is given."""
+    sized = recipe.replaced(**{recipe.grows_by: size})
+    held: Any = around(sized, moments) if center is None else joint(sized).centred(center)  # type: ignore[attr-defined]
     return distance(held, member if len(member) > 1 else member[0])
 
 
-def _parts(member: Any) -> tuple[Array, ...]:
+def parts_of(member: Any) -> tuple[Array, ...]:
     return member if isinstance(member, tuple) else (member,)
 
 
@@ -212,7 +230,7 @@ def _along(block: Array) -> Array:
     return np.full(block.size, (float(np.linalg.norm(block)) or 1.0) / math.sqrt(block.size))
 
 
-def _without_dust(step: Array) -> Array:
+def without_dust(step: Array) -> Array:
     """A displacement without what a solver left of zeros: no set of width zero holds it at any size.
 
     Columns have units of their own: an entry of a matrix counts beside the largest ones of its row and column.
