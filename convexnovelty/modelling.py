@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures
-from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, HalfSpace, Interval, below_level, spread
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, HalfSpace, Interval, spread
 from convexnovelty.validation import Array, fraction, vector
 
 if TYPE_CHECKING:  # estimators that need no program read their thresholds here, and start sooner without it
@@ -259,13 +259,33 @@ def below(scores: Array, offset: float, slack: float) -> NDArray[np.bool_]:
     return np.asarray(scores < offset - slack * scale)
 
 
-def boundary_scale(scores: Array, level: float, shares: Array | None = None, doubts: Array | None = None) -> float:
-    """The scale of scores w'x of training points, (n,), of which ties with a level are a share; ``doubts`` as in :func:`score_doubts`."""
-    scale = spread(scores, shares, level=level)
+def terms_apart(points: Array, normal: Array, scores: Array, level: float) -> Array:
+    """The sizes of what the score of each point (n, r) differs by from that at a level, of shape (n,).
+
+    An error of the normal is a share of its length, and moves the difference of two scores by as much of the points' distance:
+    where all points lie far from the origin that is little beside the scores themselves.
+    """
+    away = points - points[int(np.argmin(np.abs(scores - level)))]
+    return np.asarray(np.linalg.norm(normal) * np.linalg.norm(away, axis=1))
+
+
+def boundary_scale(
+    scores: Array, level: float, apart: Array, shares: Array | None = None, doubts: Array | None = None
+) -> float:
+    """The scale of scores w'x of training points, (n,), of which ties with a level are a share.
+
+    ``apart`` (n,) as in :func:`terms_apart`, ``doubts`` (n,) as in :func:`score_doubts`.
+    """
+    scale = spread(scores, shares, level=level, apart=apart)
     if doubts is None:
         return scale
     # What the scores of points on the boundary are not known to is a tie as well.
     return max(scale, float(doubts[np.abs(scores - level) <= doubts].max(initial=0.0)) / TIE_TOLERANCE)
+
+
+def beyond_tie(scores: Array, offset: float, region: HalfSpace, rows: Array) -> NDArray[np.bool_]:
+    """Which scores lie below an offset by more than the region takes for a tie in these rows, (n, r)."""
+    return np.asarray(scores - offset < -(region.tie + region.rounding(rows)))
 
 
 def mean_of_lowest(scores: Array, share: float, shares: Array | None = None) -> float:
@@ -355,6 +375,8 @@ def point_reading(
     offset: float,
     shares: Array,
     *,
+    rows: Array,
+    apart: Array,
     unit: float | None,
     squared: float | None = None,
     shift: float = 0.0,
@@ -364,18 +386,19 @@ def point_reading(
     r"""The half-space :math:`\langle w, z\rangle \ge \rho + \text{shift}` of any w and rho, and how many points it leaves out.
 
     It asks for no optimality: rho is taken as it is, and points are counted. Arguments are those of
-    :func:`margin_reading`; ``offset`` is rho, ``unit`` None takes every w as it is, ``squared`` is the squared length of w in
-    the metric of the unit where that is not the plain one, and ``most`` says that scores are known from below only.
+    :func:`margin_reading`; ``offset`` is rho, ``apart`` (n,) as in :func:`terms_apart` at it, ``unit`` None takes every w as it
+    is, ``squared`` is the squared length of w in the metric of the unit where that is not the plain one, and ``most`` says that
+    scores are known from below only.
     """
     from convexnovelty.formulation import Reading
 
-    scale = spread(scores, shares)
+    scale = spread(scores, shares, apart=apart)
     squared = float(normal @ normal) if squared is None else squared
     if unit is not None and nothing_separated(squared, unit, 1.0) is not None:
         # What a solver left of w is rounding: all points lie on one side, that of minus rho.
         scores, normal, scale, shift = np.zeros_like(scores), np.zeros_like(normal), unit**2, 0.0
     region = HalfSpace(normal, offset + shift, scale=scale)
-    out = below_level(scores, offset, scale) & (shares > 0)
+    out = beyond_tie(scores, offset, region, rows) & (shares > 0)
     share, counted = float(shares[out].sum()), "at most " if most else ""
     if weights_differ(shares):
         said = f"training points of {counted}{share:.6g} of the weight {outside}"
@@ -390,13 +413,15 @@ def margin_reading(
     nu: float,
     shares: Array,
     *,
+    points: Array,
+    rows: Array | None = None,
     unit: float,
     shift: float = 0.0,
     theorem: str = "proposition 8.3",
     outside: str = "lie outside",
     origin: str = "the origin",
     doubts: Array | None = None,
-    known: tuple[Array, Array] | None = None,
+    known: Array | None = None,
 ) -> Reading:
     r"""The half-space :math:`\langle w, z\rangle \ge \rho + \text{shift}` of a maximal margin, and its nu-property.
 
@@ -405,13 +430,15 @@ def margin_reading(
     scores : (n,) what each training point has to hold against the offset rho.
     normal : (r,) the vector w.
     nu, shares : the outlier fraction and the points' shares of the sample.
+    points : (n, r) what differences of the scores are products of w with differences of.
+    rows : (n, r) the training points as the region judges them; the ``points`` by default.
     unit : the size of the features, against which w is found to be zero.
     shift : what the offset of the region exceeds rho by.
     theorem, outside, origin : words of the guarantee.
     doubts : (n,) what the scores are not known to where they are those of a linear function, which may prove that the origin
         is separated where w is zero to a solver; None where they are not.
-    known : of a w that is the optimum to rounding, the coordinates of the training points in which the region judges them, of
-        shape (n, r), and what their scores are not known to (n,), which is all that ties are then; None for a solver's w.
+    known : of a w that is the optimum to rounding, what the scores are not known to (n,), which is all that ties are then; None
+        for a solver's w.
     """
     from convexnovelty.formulation import Reading
 
@@ -421,14 +448,12 @@ def margin_reading(
         # What a solver left of w is rounding, and would cut through the sample at random.
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, interval)
     if known is not None:
-        rows, apart = known
-        tie = boundary_tie(scores, interval.used, apart)
-        region = HalfSpace(normal, interval.used + shift, scale=tie / TIE_TOLERANCE)
-        out = (scores - interval.used < -(region.tie + region.rounding(rows))) & (shares > 0)
+        scale = boundary_tie(scores, interval.used, known) / TIE_TOLERANCE
     else:
-        scale = boundary_scale(scores, interval.used, shares, doubts)
-        region = HalfSpace(normal, interval.used + shift, scale=scale)
-        out = below_level(scores, interval.used, scale) & (shares > 0)
+        apart = terms_apart(points, normal, scores, interval.used)
+        scale = boundary_scale(scores, interval.used, apart, shares, doubts)
+    region = HalfSpace(normal, interval.used + shift, scale=scale)
+    out = beyond_tie(scores, interval.used, region, points if rows is None else rows) & (shares > 0)
     counted = int(out.sum())
     if weights_differ(shares):
         said = (

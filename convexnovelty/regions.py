@@ -29,7 +29,6 @@ __all__ = [
     "Interval",
     "Region",
     "ScoreThreshold",
-    "below_level",
     "outside_span",
     "spread",
 ]
@@ -57,7 +56,13 @@ OUTSIDE_SPAN = 1e-12
 
 
 def spread(
-    scores: Any, shares: Any = None, *, exact: bool = False, level: float | None = None, terms: Any = None
+    scores: Any,
+    shares: Any = None,
+    *,
+    exact: bool = False,
+    level: float | None = None,
+    terms: Any = None,
+    apart: Any = None,
 ) -> float:
     """The scale of training scores, of which ``TIE_TOLERANCE`` is a tie: what tells most of them apart, and a little of their size.
 
@@ -68,17 +73,20 @@ def spread(
     the points in the sample, equal ones by default; one without a share is none. Beside a ``level`` the tie covers what a solver's
     point has left below it of the boundary, up to ``STRAY`` ties, and no more where there is nothing. ``terms`` (n,) are the sizes of
     what each score is a sum of, of which that of the score at the level is the scale at most, however far most points are.
+    ``apart`` (n,) are those of its difference from the score at the level: an error of the plane moves no difference by more than
+    its share of these, and what all scores have in common, as those of points far from the origin do, is no size of theirs.
     """
     given = np.asarray(scores, dtype=float).ravel()
     parts = np.full(given.size, 1.0) if shares is None else np.asarray(shares, dtype=float)
-    given, parts = given[parts > 0], parts[parts > 0]
+    counted = parts > 0
+    given, parts = given[counted], parts[counted]
     if not given.size:
         return 0.0
+    size, left = _middle(np.abs(given), parts), EXACT if exact else SOLVED
+    if apart is not None:
+        size = min(size, _middle(np.asarray(apart, dtype=float)[counted], parts))
     order = np.argsort(given, kind="stable")
     given, parts = given[order], parts[order] / parts.sum()
-    by_size = np.argsort(np.abs(given), kind="stable")
-    middle = int(np.searchsorted(np.cumsum(parts[by_size]), 0.5 - SHARE_ROUNDING))
-    size, left = float(np.abs(given[by_size[middle]])), EXACT if exact else SOLVED
     whole, without = float(given[-1] - given[0]), 0.5
     width = _shortest(given, parts, without)
     while without > parts.min() / 2 and width <= ALIKE * left * size:
@@ -93,6 +101,13 @@ def spread(
     return max(scale, (1 + SOLVED) * (level - float(strayed[0])) / TIE_TOLERANCE) if strayed.size else scale
 
 
+def _middle(sizes: Array, parts: Array) -> float:
+    """The size that half of the weight has at most."""
+    order = np.argsort(sizes, kind="stable")
+    upto = np.cumsum(parts[order] / parts.sum())
+    return float(sizes[order[int(np.searchsorted(upto, 0.5 - SHARE_ROUNDING))]])
+
+
 def _shortest(ordered: Array, parts: Array, without: float) -> float:
     """The length of the shortest interval whose scores have more than all of the weight but so much."""
     upto = np.cumsum(parts)
@@ -100,11 +115,6 @@ def _shortest(ordered: Array, parts: Array, without: float) -> float:
     ends = np.searchsorted(upto, wanted + SHARE_ROUNDING, side="left")
     starts = np.flatnonzero(ends < ordered.size)
     return float((ordered[ends[starts]] - ordered[starts]).min()) if starts.size else float(ordered[-1] - ordered[0])
-
-
-def below_level(scores: Any, level: float, scale: float) -> NDArray[np.bool_]:
-    """Which scores lie below a level by more than a tie."""
-    return np.asarray(np.asarray(scores, dtype=float) < level - TIE_TOLERANCE * scale)
 
 
 class Region(ABC):

@@ -40,6 +40,7 @@ from convexnovelty.modelling import (
     slack_price,
     span_gram,
     squared_length,
+    terms_apart,
 )
 from convexnovelty.regions import TIE_TOLERANCE, Guarantee
 from convexnovelty.solution import Values
@@ -148,10 +149,12 @@ def _reading(
     own = [training[rows] @ normal for rows, normal in zip(groups, normals, strict=True)]
     offsets = np.array([quantile_interval(scores, nu).used for scores in own])
     scales = [
-        boundary_scale(scores, offset, None, doubt)
+        boundary_scale(scores, offset, terms_apart(training[rows], normal, scores, offset), None, doubt)
         if optimum is None or said is not None
         else boundary_tie(scores, offset, optimum.doubts) / TIE_TOLERANCE
-        for scores, offset, doubt, optimum, said in zip(own, offsets, doubts, found, nothing, strict=True)
+        for rows, normal, scores, offset, doubt, optimum, said in zip(
+            groups, normals, own, offsets, doubts, found, nothing, strict=True
+        )
     ]
     region = ClassRegions.of_outputs(classes, normals, offsets, comparison, scales)
     shares = [float((~region.claims(training[rows])[:, c]).mean()) for c, rows in enumerate(groups)]

@@ -31,7 +31,7 @@ from convexnovelty.errors import InfeasibleError, InputError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import boundary_tie, check_features, product_doubt, span_gram
+from convexnovelty.modelling import boundary_tie, check_features, product_doubt, span_gram, terms_apart
 from convexnovelty.regions import TIE_TOLERANCE, Guarantee, HalfSpace, spread
 from convexnovelty.validation import Array, integer
 
@@ -126,7 +126,13 @@ def _reading(features: FeatureMap, normal: Array, k: int, kept: Any) -> Reading:
     found = polished_hard_margin(phi, kept, normal, product_doubt(features))
     normal, doubts = (normal, None) if found is None else found
     scores = phi @ normal
-    scale = spread(scores, level=1.0) if doubts is None else boundary_tie(scores, 1.0, doubts) / TIE_TOLERANCE
+    if doubts is None:
+        # At this length no point that is kept falls short, which no difference of scores tells.
+        least = float(scores[kept].min())
+        normal, scores = (normal / least, scores / least) if least > 0 else (normal, scores)
+        scale = spread(scores, level=1.0, apart=terms_apart(phi, normal, scores, 1.0))
+    else:
+        scale = boundary_tie(scores, 1.0, doubts) / TIE_TOLERANCE
     region = HalfSpace(normal, 1.0, scale=scale)
     outside = int((~region.contains(phi)).sum())
     said = f"{outside} of {features.n} training points lie outside, and {k} were allowed to (equation 8.38)"

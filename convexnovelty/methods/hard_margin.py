@@ -15,14 +15,23 @@ import numpy as np
 from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.min_norm_point import min_norm_point
+from convexnovelty.algorithms.polish import polished_hard_margin
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InfeasibleError, SolverError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, remade_by
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import check_features, signs, span_gram, squared_length
-from convexnovelty.regions import Guarantee, HalfSpace
+from convexnovelty.modelling import (
+    boundary_tie,
+    check_features,
+    product_doubt,
+    signs,
+    span_gram,
+    squared_length,
+    terms_apart,
+)
+from convexnovelty.regions import TIE_TOLERANCE, Guarantee, HalfSpace, spread
 from convexnovelty.validation import Array, choice, positive
 
 METHOD = Method(
@@ -94,12 +103,43 @@ def _gram(features: FeatureMap, y: Array) -> Array:
     return span_gram(features) / features.middle**2 * np.outer(y, y)
 
 
-def _reading(features: FeatureMap, normal: Array, offset: float, y: Array) -> Reading:
+def _reading(
+    features: FeatureMap, normal: Array, offset: float, y: Array, doubts: Array | None = None, **options: Any
+) -> Reading:
+    """What holds at an optimum; ``doubts`` (n,) are what the scores of one that is known to rounding are not known to."""
     distance = offset / max(float(np.linalg.norm(normal)), np.finfo(float).tiny)
     if distance <= SEPARABLE * features.middle:
         raise _inseparable(features, None if (y > 0).all() else y)
     said = f"{_beyond(features, distance, y)}, and beyond none that is farther (proposition 8.1)"
-    return Reading(HalfSpace(normal, offset), Guarantee(said, bound=0.0))
+    return Reading(_half_space(features, normal, offset, y, doubts), Guarantee(said, bound=0.0), **options)
+
+
+def _polished(features: FeatureMap, normal: Array, offset: float, y: Array, *letters: str) -> Reading:
+    """What holds at the optimum that a solver's normal lies near to, with these letters there."""
+    phi = y[:, None] * np.asarray(features.training)
+    found = polished_hard_margin(phi, np.ones(features.n, dtype=bool), normal / offset, product_doubt(features))
+    if found is not None:
+        w, doubts = offset * found[0], offset * found[1]
+        return _reading(features, w, offset, y, doubts, letters=dict.fromkeys(letters, w), settled=bool(letters))
+    return _reading(features, _reaching(features, normal, offset, y), offset, y)
+
+
+def _reaching(features: FeatureMap, normal: Array, offset: float, y: Array) -> Array:
+    """A normal at the length at which no point falls short of the offset, of which no difference of scores knows anything."""
+    least = float((y * (np.asarray(features.training) @ normal)).min())
+    return np.asarray(normal * (offset / least)) if least > 0 else normal
+
+
+def _half_space(features: FeatureMap, normal: Array, offset: float, y: Array, doubts: Array | None = None) -> HalfSpace:
+    phi = y[:, None] * np.asarray(features.training)
+    scores = phi @ normal
+    if doubts is None:
+        scale = spread(scores, level=offset, apart=terms_apart(phi, normal, scores, offset))
+        # What an algorithm leaves of the length of its normal, which no difference of scores knows, is a tie as well.
+        scale = max(scale, (offset - float(scores.min())) / TIE_TOLERANCE)
+    else:
+        scale = boundary_tie(scores, offset, doubts) / TIE_TOLERANCE
+    return HalfSpace(normal, offset, scale=scale)
 
 
 def _beyond(features: FeatureMap, distance: float, y: Array) -> str:
@@ -109,8 +149,9 @@ def _beyond(features: FeatureMap, distance: float, y: Array) -> str:
 
 def _at_point(features: FeatureMap, normal: Array, offset: float, y: Array) -> Reading:
     """What the constraints say of any w: another hyperplane may be farther."""
+    normal = _reaching(features, normal, offset, y)
     distance = offset / max(float(np.linalg.norm(normal)), np.finfo(float).tiny)
-    return Reading(HalfSpace(normal, offset), Guarantee(_beyond(features, distance, y), bound=0.0))
+    return Reading(_half_space(features, normal, offset, y), Guarantee(_beyond(features, distance, y), bound=0.0))
 
 
 def _inseparable(features: FeatureMap, labels: Any) -> InfeasibleError:
@@ -186,7 +227,7 @@ def primal(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> For
         cp.Problem(cp.Minimize(cp.sum_squares(w) / 2), [cp.Constant(phi) @ w >= 1]),
         {"w": Quantity(w, rho / unit)},
         objective_unit=(rho / unit) ** 2,
-        read=lambda values: _reading(features, values["w"], rho, y),
+        read=lambda values: _polished(features, values["w"], rho, y, "w"),
         composed=lambda values: _at_point(features, values["w"], rho, y),
         admissible=lambda: _check_separable(features, labels),
         diagnose=lambda: _inseparable(features, labels),
@@ -220,7 +261,7 @@ def dual(features: FeatureMap, offset: float = 1.0, labels: Any = None) -> Formu
         cp.Problem(cp.Maximize(cp.sum(alpha) - length / 2)),
         {"alpha": Quantity(alpha, rho / (unit * near) ** 2)},
         objective_unit=(rho / (unit * near)) ** 2,
-        read=lambda values: _reading(features, unit * (phi.T @ values["alpha"]), rho, y),
+        read=lambda values: _polished(features, unit * (phi.T @ values["alpha"]), rho, y),
         admissible=lambda: _check_separable(features, labels),
         diagnose=lambda: _inseparable(features, labels),
     )
@@ -291,7 +332,7 @@ def reflection(features: FeatureMap, offset: float = 1.0, labels: Any = None) ->
         ),
         {"w": Quantity(w, rho / unit), "b": Quantity(b, rho)},
         objective_unit=(rho / unit) ** 2,
-        read=lambda values: _reading(features, values["w"], rho, y),
+        read=lambda values: _polished(features, values["w"], rho, y),
         composed=lambda values: _at_point(features, values["w"], rho, y),
         admissible=lambda: _check_separable(features, labels),
         diagnose=lambda: _inseparable(features, labels),

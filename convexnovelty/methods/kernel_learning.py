@@ -26,8 +26,8 @@ from convexnovelty.features import FeatureMap, KernelFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.kernels import Precomputed
-from convexnovelty.modelling import point_reading, printed_bound, quantile_interval, slack_bound
-from convexnovelty.regions import SOLVED, Guarantee, HalfSpace, below_level, spread
+from convexnovelty.modelling import point_reading, printed_bound, quantile_interval, slack_bound, terms_apart
+from convexnovelty.regions import SOLVED, Guarantee, HalfSpace, spread
 from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.validation import Array, choice, fraction, nonnegative
@@ -98,10 +98,11 @@ def _reading(machine: Machine, normal: Array, **letters: Any) -> Reading:
     scores = family.training @ normal
     offset = quantile_interval(scores, nu)
     terms = np.linalg.norm(normal) * np.linalg.norm(family.training, axis=1)
-    scale = spread(scores, level=offset.used, terms=terms)
-    outside = int(below_level(scores, offset.used, scale).sum())
+    apart = terms_apart(family.training, normal, scores, offset.used)
+    region = HalfSpace(normal, offset.used, scale=spread(scores, level=offset.used, terms=terms, apart=apart))
+    outside = int((~region.contains(family.training)).sum())
     return Reading(
-        HalfSpace(normal, offset.used, scale=scale),
+        region,
         Guarantee(
             f"{outside} of {family.n} training points lie outside, at most the fraction {nu:.6g} of them, and their "
             f"scores span a factor of {float(scores.max() / scores.min()):.4g}",
@@ -173,7 +174,9 @@ def _warn_of_hidden(machine: Machine, gamma: Array, scores: Array) -> None:
 def _at_point(family: KernelFamily, normal: Array, offset: float, **letters: Any) -> Reading:
     """What holds of any plane and offset."""
     scores = family.training @ normal
-    made = point_reading(scores, normal, offset, np.full(family.n, 1 / family.n), unit=None)
+    rows, shares = family.training, np.full(family.n, 1 / family.n)
+    apart = terms_apart(rows, normal, scores, offset)
+    made = point_reading(scores, normal, offset, shares, rows=rows, apart=apart, unit=None)
     if made.guarantee is None or scores.min() <= 0:
         return replace(made, letters=letters)
     said = f"{made.guarantee}, and their scores span a factor of {float(scores.max() / scores.min()):.4g}"

@@ -50,6 +50,7 @@ from convexnovelty.modelling import (
     score_doubts,
     slack_bound,
     span_gram,
+    terms_apart,
 )
 from convexnovelty.moments import Moments
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, HalfSpace, spread
@@ -114,7 +115,7 @@ def _reading(
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, offset, {"deviation": deviation, **letters})
     if doubts is None:
         terms = np.abs(sample.points) @ np.abs(normal)
-        scale = spread(scores, level=offset.used, terms=terms)
+        scale = spread(scores, level=offset.used, terms=terms, apart=_apart(sample, normal, scores, offset.used))
     else:
         scale = boundary_tie(scores, offset.used, doubts) / TIE_TOLERANCE
     region = HalfSpace(normal, offset.used, scale=scale)
@@ -163,6 +164,13 @@ def _middle(gram: Array) -> float:
     return middle_length(np.diag(gram))
 
 
+def _apart(sample: Sample, normal: Array, scores: Array, level: float) -> Array:
+    """As :func:`terms_apart`, with each column in its own deviation: the machine knows no length across columns."""
+    deviations = np.std(sample.points, axis=0)
+    sizes = np.where(deviations > 0, deviations, 1.0)
+    return terms_apart(sample.points / sizes, normal * sizes, scores, level)
+
+
 def _planes(sample: Sample, distance: float) -> str:
     return f"for every covariance in {sample.recipe!r} the plane is at least {distance:.6g} deviations from the origin"
 
@@ -181,8 +189,10 @@ def _at_point(
     """
     n, distance = sample.features.n, offset / deviation if deviation > 0 else float("inf")
     squared = (deviation if length is None else length) ** 2
+    scores, squared_unit = sample.points @ normal, None if unit is None else squared
+    apart = _apart(sample, normal, scores, offset)
     made = point_reading(
-        sample.points @ normal, normal, offset, np.full(n, 1 / n), unit=unit, squared=None if unit is None else squared
+        scores, normal, offset, np.full(n, 1 / n), rows=sample.points, apart=apart, unit=unit, squared=squared_unit
     )
     if isinstance(made.region, HalfSpace) and not made.region.normal.any():
         return replace(

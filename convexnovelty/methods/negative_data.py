@@ -38,8 +38,10 @@ from convexnovelty.modelling import (
     slack_price,
     span_gram,
     squared_length,
+    terms_apart,
 )
 from convexnovelty.regions import HalfSpace
+from convexnovelty.solution import Values
 from convexnovelty.validation import Array, choice
 
 METHOD = Method(
@@ -108,11 +110,13 @@ def _reading(
     features: FeatureMap, normal: Array, nu: float, y: Array, unit: float | None = None, **options: Any
 ) -> Reading:
     """What holds at an optimum of the program in a unit, or of an algorithm in that of the features."""
+    phi = _reflected(features, y)
     return margin_reading(
-        _reflected(features, y) @ normal,
+        phi @ normal,
         normal,
         nu,
         sample_shares(None, features.n),
+        points=phi,
         unit=features.middle if unit is None else unit,
         outside=WRONG_SIDE,
         doubts=score_doubts(features, features.middle),
@@ -128,8 +132,15 @@ def _polished(
     found = polished_margin(phi, shares / nu, alpha, w, product_doubt(features))
     if found is None:
         return _reading(features, phi.T @ alpha if w is None else w, nu, y, unit)
-    made = _reading(features, found.normal, nu, y, unit, known=(np.asarray(features.training), found.doubts))
+    made = _reading(features, found.normal, nu, y, unit, known=found.doubts)
     return margin_letters(made, phi, found.multipliers, *letters)
+
+
+def _at_point(features: FeatureMap, values: Values, y: Array, unit: float) -> Reading:
+    """What holds of any w and rho."""
+    phi, w, rho = _reflected(features, y), values["w"], values["rho"]
+    apart, shares = terms_apart(phi, w, phi @ w, rho), sample_shares(None, features.n)
+    return point_reading(phi @ w, w, rho, shares, rows=phi, apart=apart, unit=unit, outside=WRONG_SIDE)
 
 
 def _hidden(features: FeatureMap, normal: Array, nu: float, y: Array) -> float:
@@ -158,14 +169,7 @@ def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formul
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _polished(features, nu.value, y, unit, ("w", "rho", "xi"), w=values["w"]),
-        composed=lambda values: point_reading(
-            _reflected(features, y) @ values["w"],
-            values["w"],
-            values["rho"],
-            equal,
-            unit=unit,
-            outside=WRONG_SIDE,
-        ),
+        composed=lambda values: _at_point(features, values, y, unit),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _hidden(features, values["w"], nu.value, y),
     )

@@ -41,6 +41,7 @@ from convexnovelty.modelling import (
     score_doubts,
     slack_price,
     span_gram,
+    terms_apart,
 )
 from convexnovelty.regions import HalfSpace
 from convexnovelty.solution import Values
@@ -106,9 +107,9 @@ def _reading(
     features: FeatureMap, normal: Array, nu: float, shares: Array, unit: float | None = None, **options: Any
 ) -> Reading:
     """What holds at an optimum of the program in a unit, or of an algorithm in that of the features."""
-    scores, unit = np.asarray(features.training) @ normal, features.middle if unit is None else unit
+    phi, unit = np.asarray(features.training), features.middle if unit is None else unit
     doubts = score_doubts(features, features.middle)
-    return margin_reading(scores, normal, nu, shares, unit=unit, doubts=doubts, **options)
+    return margin_reading(phi @ normal, normal, nu, shares, points=phi, unit=unit, doubts=doubts, **options)
 
 
 def _polished(
@@ -125,7 +126,7 @@ def _polished(
     found = polished_margin(phi, shares / nu, alpha, w, product_doubt(features))
     if found is None:
         return _reading(features, phi.T @ alpha if w is None else w, nu, shares, unit)
-    made = _reading(features, found.normal, nu, shares, unit, known=(phi, found.doubts))
+    made = _reading(features, found.normal, nu, shares, unit, known=found.doubts)
     return margin_letters(made, phi, found.multipliers, *letters)
 
 
@@ -140,8 +141,8 @@ def _hidden(features: FeatureMap, normal: Array, nu: float, shares: Array) -> fl
 
 def _at_point(features: FeatureMap, values: Values, shares: Array, unit: float) -> Reading:
     """What holds of any w and rho."""
-    w = values["w"]
-    return point_reading(np.asarray(features.training) @ w, w, values["rho"], shares, unit=unit)
+    phi, w, rho = np.asarray(features.training), values["w"], values["rho"]
+    return point_reading(phi @ w, w, rho, shares, rows=phi, apart=terms_apart(phi, w, phi @ w, rho), unit=unit)
 
 
 @METHOD.node(

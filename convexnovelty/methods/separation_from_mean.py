@@ -36,6 +36,7 @@ from convexnovelty.modelling import (
     slack_price,
     span_gram,
     squared_length,
+    terms_apart,
 )
 from convexnovelty.regions import ROUNDING, HalfSpace
 from convexnovelty.validation import Array, choice, dimensions, vector
@@ -132,6 +133,11 @@ def _moved(features: FeatureMap, others: Any) -> tuple[Array, Array]:
     return training[points] - mean, mean
 
 
+def _judged(features: FeatureMap, others: Any) -> Array:
+    """The points themselves, as the region judges them."""
+    return np.asarray(np.asarray(features.training)[_sets(features, others)[0]])
+
+
 def _moved_gram(features: FeatureMap, others: Any) -> Array:
     r"""The matrix :math:`k(x_i, x_j) + q - q_j - q_i` of equation 8.49."""
     points, away = _sets(features, others)
@@ -185,6 +191,8 @@ def _reading(
         normal,
         nu,
         sample_shares(None, len(moved)),
+        points=moved,
+        rows=_judged(features, others),
         unit=_size(features, others) if unit is None else unit,
         shift=float(normal @ mean),
         origin="the mean of the other points",
@@ -197,12 +205,12 @@ def _polished(
     features: FeatureMap, nu: float, others: Any, unit: float, letters: Sequence[str], alpha: Any = None, w: Any = None
 ) -> Reading:
     """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there."""
-    (moved, mean), rows = _moved(features, others), np.asarray(features.training)[_sets(features, others)[0]]
+    moved, mean = _moved(features, others)
     shares, doubt = sample_shares(None, len(moved)), 4 * product_doubt(features)  # a product of two differences is four
     found = polished_margin(moved, shares / nu, alpha, w, doubt, float(np.linalg.norm(mean)))
     if found is None:
         return _reading(features, moved.T @ alpha if w is None else w, nu, others, unit)
-    made = _reading(features, found.normal, nu, others, unit, known=(rows, found.doubts))
+    made = _reading(features, found.normal, nu, others, unit, known=found.doubts)
     return margin_letters(made, moved, found.multipliers, *letters)
 
 
@@ -210,7 +218,8 @@ def _at_point(features: FeatureMap, normal: Array, offset: float, others: Any, u
     """What holds of any w and rho."""
     moved, mean = _moved(features, others)
     shares, shift = sample_shares(None, len(moved)), float(normal @ mean)
-    return point_reading(moved @ normal, normal, offset, shares, unit=unit, shift=shift)
+    rows, apart = _judged(features, others), terms_apart(moved, normal, moved @ normal, offset)
+    return point_reading(moved @ normal, normal, offset, shares, rows=rows, apart=apart, unit=unit, shift=shift)
 
 
 # -- the programs ------------------------------------------------------------------------------------------------------

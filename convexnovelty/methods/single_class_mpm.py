@@ -92,9 +92,20 @@ def _guarantee(uncertainty: UncertaintySet | None, tail: tails.Tail, confidence:
 
 
 def _reading(
-    a: Array, uncertainty: UncertaintySet | None, tail: tails.Tail, confidence: float, *moments: Moments
+    a: Array,
+    deviation: float,
+    uncertainty: UncertaintySet | None,
+    tail: tails.Tail,
+    confidence: float,
+    *moments: Moments,
 ) -> Reading:
-    return Reading(HalfSpace(a, 1.0), _guarantee(uncertainty, tail, confidence, *moments))
+    """The half-space of a normal, of which the nominal ``deviation`` of the scores is the scale: they may all be near to one."""
+    return Reading(HalfSpace(a, 1.0, scale=deviation), _guarantee(uncertainty, tail, confidence, *moments))
+
+
+def _deviation(moments: Moments, a: Array) -> float:
+    """The nominal deviation of the scores a'z."""
+    return float(np.sqrt(max(float(a @ moments.multiply(a)), 0.0)))
 
 
 def _solution(
@@ -107,7 +118,7 @@ def _solution(
     how: str,
     **more: Any,
 ) -> Solution:
-    reading = _reading(a, uncertainty, tail, confidence, moments)
+    reading = _reading(a, _deviation(moments, a), uncertainty, tail, confidence, moments)
     return Solution(objective, {"a": a, "u": objective, **more}, reading.region, reading.guarantee, solver=how)
 
 
@@ -274,7 +285,7 @@ def _program(
 
     def read(values: Any) -> Reading:
         now = None if uncertainty is None else _renumbered(uncertainty, robust)
-        return _reading(values["a"], now, tail, alpha.value, moments)
+        return _reading(values["a"], _deviation(moments, values["a"]), now, tail, alpha.value, moments)
 
     def limit() -> float:
         return _kappa_limit(moments, uncertainty, robust.numbers())
@@ -503,6 +514,14 @@ def _range(matrix: Array) -> tuple[Array, Array]:
     return values[kept], vectors[:, kept]
 
 
+def _expansion_reading(
+    features: FeatureMap, gamma: Array, uncertainty: UncertaintySet | None, tail: tails.Tail, alpha: float
+) -> Reading:
+    phi = np.asarray(features.training)
+    a = phi.T @ gamma
+    return _reading(a, float(np.std(phi @ a)), uncertainty, tail, alpha)
+
+
 def _expanded(
     features: FeatureMap,
     gamma: Array,
@@ -512,7 +531,7 @@ def _expanded(
     alpha: float,
     how: str,
 ) -> Solution:
-    reading = _reading(np.asarray(features.training).T @ gamma, uncertainty, tail, alpha)
+    reading = _expansion_reading(features, gamma, uncertainty, tail, alpha)
     return Solution(objective, {"gamma": gamma, "u": objective}, reading.region, reading.guarantee, solver=how)
 
 
@@ -560,7 +579,7 @@ def kernel_socp(
     gamma = Quantity(y, features.unit**-2, axes, (vectors * np.sqrt(values)).T)
 
     def read(values: Any) -> Reading:
-        return _reading(np.asarray(features.training).T @ values["gamma"], uncertainty, tail, tunable.value)
+        return _expansion_reading(features, values["gamma"], uncertainty, tail, tunable.value)
 
     def admissible() -> None:
         found = _ellipsoidal(uncertainty, moments, tail.kappa(tunable.value))

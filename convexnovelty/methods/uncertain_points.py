@@ -8,6 +8,7 @@ through the support function of the set, and found again by cutting planes again
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
 from convexnovelty.algorithms.margin_unit import margin_unit, nearest
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InputError
+from convexnovelty.errors import InputError, SolverError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
@@ -33,6 +34,7 @@ from convexnovelty.modelling import (
     score_doubts,
     slack_price,
     span_gram,
+    terms_apart,
 )
 from convexnovelty.regions import ROUNDING, HalfSpace
 from convexnovelty.solution import Values
@@ -153,11 +155,14 @@ def _reading(
     if nothing_separated(float(normal @ normal), unit, nu) is not None and normal.any():
         # What a solver takes for the spread of so short a normal is known to its tolerance, which proves nothing.
         spread = max(spread, evaluate_support(around, -normal))
+    phi = np.asarray(features.training)
     return margin_reading(
-        np.asarray(features.training) @ normal - sizes * spread,
+        phi @ normal - sizes * spread,
         normal,
         nu,
         np.full(features.n, 1 / features.n),
+        points=_enlarged(phi, normal, spread, sizes),
+        rows=phi,
         unit=unit,
         outside=MOVABLE,
         origin="the origin once the set is added to it",
@@ -166,11 +171,31 @@ def _reading(
     )
 
 
+def _at_optimum(
+    features: FeatureMap, around: PointSet, values: Values, nu: float, sizes: Array, unit: float
+) -> Reading:
+    """The reading of a program, with the support at its normal: its own t is known beside scores, which may be far larger than it."""
+    w = values["w"]
+    try:
+        spread = evaluate_support(around, -w)
+    except SolverError:
+        spread = float(values["t"])
+    return replace(_reading(features, around, w, spread, nu, sizes, unit), letters={"t": spread})
+
+
 def _at_point(features: FeatureMap, values: Values, sizes: Array, unit: float) -> Reading:
     """What holds of any w, rho and t: the program keeps t above the support, but only an optimum brings it down to it."""
     w, shares = values["w"], sample_shares(None, features.n)
-    scores = np.asarray(features.training) @ w - sizes * values["t"]
-    return point_reading(scores, w, values["rho"], shares, unit=unit, outside=MOVABLE, most=True)
+    phi, t, rho = np.asarray(features.training), float(values["t"]), values["rho"]
+    scores = phi @ w - sizes * t
+    apart = terms_apart(_enlarged(phi, w, t, sizes), w, scores, rho)
+    return point_reading(scores, w, rho, shares, rows=phi, apart=apart, unit=unit, outside=MOVABLE, most=True)
+
+
+def _enlarged(phi: Array, normal: Array, spread: float, sizes: Array) -> Array:
+    """The points with what the set takes from their scores, as a length along the normal, in one more column."""
+    length = float(np.linalg.norm(normal))
+    return np.column_stack([phi, sizes * (spread / length if length > 0 else 0.0)])
 
 
 def _solution(
@@ -224,7 +249,7 @@ def _program(
             "t": Quantity(t, unit**2),
         },
         objective_unit=unit**2,
-        read=lambda values: _reading(features, around, values["w"], values["t"], nu.value, sizes, unit),
+        read=lambda values: _at_optimum(features, around, values, nu.value, sizes, unit),
         composed=lambda values: _at_point(features, values, sizes, unit),
         tunables={"outlier_fraction": nu, **around.tunables()},
     )
