@@ -25,7 +25,7 @@ from convexnovelty.features import FeatureMap, LinearFeatures
 from convexnovelty.kernels import Kernel, Linear, Precomputed
 from convexnovelty.methods import single_class_mpm
 from convexnovelty.moments import Moments
-from convexnovelty.regions import TIE_TOLERANCE
+from convexnovelty.regions import ROUNDING, TIE_TOLERANCE
 from convexnovelty.sparse_rows import is_sparse, refuse_dense_covariance
 from convexnovelty.streams import as_source, features_of, is_stream, moments_of
 from convexnovelty.streams.results import moments_and_sample
@@ -176,10 +176,9 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        self.score_, self.guarantee_ = learned.score, learned.guarantee
+        self.score_ = learned.score
         self.certificate_, self.objective_ = learned.certificate, learned.objective
-        # As in memory, a tie at the boundary is an inlier; the level stands for the spread of scores, which nobody has seen.
-        self.offset_ = learned.level - TIE_TOLERANCE * abs(learned.level)
+        self._set_level(learned, np.zeros(0), None)
         return self
 
     def _takes_sparse(self) -> bool:
@@ -225,7 +224,14 @@ class SingleClassMPM(WeightedNoveltyEstimator):
                 raise
             found = expansion(direct=STORED)
         score = ExpansionScore.of(X, found.coefficients, found.ridge.kernel)
-        return Learned(score, 1.0, found.guarantee, found.ridge.certificate, found.objective, found.scores)
+        # No point lies on the boundary by construction: ties are a share of what tells the scores apart, beside their rounding.
+        middle = np.average(found.scores, weights=weights)
+        deviation = float(np.average((found.scores - middle) ** 2, weights=weights)) ** 0.5
+        lengths = np.sqrt(found.ridge.kernel.diagonal(X))
+        terms = float(np.abs(found.coefficients) @ lengths) * float(np.average(lengths, weights=weights))
+        tie = TIE_TOLERANCE * deviation + ROUNDING * (terms + 1.0)
+        certificate = found.ridge.certificate
+        return Learned(score, 1.0, found.guarantee, certificate, found.objective, found.scores, tie=tie)
 
     def _judged(
         self,
@@ -272,7 +278,10 @@ class SingleClassMPM(WeightedNoveltyEstimator):
             self._refuse_constant(moments, region.normal, solution.objective)
         linear = features is None or isinstance(features, LinearFeatures)
         score = LinearScore(region.normal) if linear else RegionScore(features, region)
-        return Learned(score, region.level, solution.guarantee, solution.residuals, solution.objective)
+        # What tells the scores apart is known from the moments, whether or not anybody has seen all rows.
+        typical = np.sqrt(moments.variances + moments.mean**2)
+        tie = region.tie + float(region.rounding(typical[None, :])[0])
+        return Learned(score, region.level, solution.guarantee, solution.residuals, solution.objective, tie=tie)
 
     def _refuse_constant(self, moments: Moments, normal: Array, deviation: float) -> None:
         """Refuse a score that is one number at all points: they lie on the boundary, and rounding picks a side for each."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
@@ -312,3 +313,24 @@ def test_points_whose_multipliers_are_between_their_bounds_are_inside(kind, widt
     alpha = cn.one_class_svm(features, nu, form="dual").solve().values["alpha"]
     between = (alpha > 1e-6 / (nu * 100)) & (alpha < (1 - 1e-6) / (nu * 100))
     assert (detector.predict(X[between]) > 0).all()
+
+
+@pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
+@pytest.mark.parametrize("mean", [1e5, 1e7])
+def test_a_solver_leaves_the_threshold_of_a_minimax_machine_where_it_is(mean, solver):
+    """Rows are told apart by their scores in fractions: none lies on the boundary but by chance."""
+    X = np.random.default_rng(0).normal(size=(200, 2)) + 5.0 + mean
+    machine = SingleClassMPM(0.3, kernel="linear", ridge=0, solver=solver).fit(X)
+    normal = [Fraction(v) for v in machine.score_.normal.tolist()]
+    scores = [sum(a * Fraction(b) for a, b in zip(normal, row, strict=True)) for row in X.tolist()]
+    assert (machine.predict(X) < 0).tolist() == [s < 1 for s in scores]
+
+
+@pytest.mark.parametrize("gamma", [1e-7, 1e-8])
+def test_the_threshold_of_a_minimax_machine_with_a_wide_kernel_is_its_level(gamma):
+    """Without confidence the half-space ends at the mean of the scores, of which some are below."""
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    machine = SingleClassMPM(0.0, gamma=gamma, ridge=1e-6).fit(X)
+    scores = machine.score_samples(X)
+    assert machine.offset_ == pytest.approx(float(np.mean(scores)), abs=1e-4 * float(np.std(scores)))
+    assert 50 < (machine.predict(X) < 0).sum() == (scores < 1).sum()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,22 @@ def test_half_spaces_from_sources_are_those_in_memory(uncertainty: Any, tmp_path
         assert found.n_features_in_ == 3
     weighted = machine.fit([(X[:300], w[:300]), (X[300:], w[300:])]).decision_function(NEW)
     np.testing.assert_allclose(weighted, machine.fit(X, sample_weight=w).decision_function(NEW), rtol=1e-9, atol=1e-7)
+
+
+@pytest.mark.parametrize("mean", [3.0, 1e3, 1e5, 1e7])
+def test_the_threshold_from_a_source_is_that_in_memory_however_far_points_lie(mean: float) -> None:
+    """Rows are told apart by what they are in fractions, and thresholds by the deviation of their scores."""
+    rows = np.random.default_rng(0).normal(size=(400, 3)) + mean
+    memory = SingleClassMPM(0.5, kernel="linear", ridge=0).fit(rows)
+    for source in ([rows[:200], rows[200:]], Moments.estimate(rows)):
+        blocks = SingleClassMPM(0.5, kernel="linear", ridge=0).fit(source)
+        deviation = float(np.std(blocks.score_samples(rows)))
+        assert abs(blocks.offset_ - memory.offset_) <= 1e-7 * deviation
+        assert 0 <= 1.0 - blocks.offset_ <= 1e-6 * deviation
+        normal = [Fraction(v) for v in blocks.score_.normal.tolist()]
+        exact = [sum(a * Fraction(b) for a, b in zip(normal, row, strict=True)) for row in rows.tolist()]
+        assert (blocks.predict(rows) < 0).tolist() == [score < 1 for score in exact]
+        assert (blocks.predict(rows) < 0).sum() > 50
 
 
 @pytest.mark.filterwarnings("error")
