@@ -8,6 +8,8 @@ Where nothing of u is left at all, as on the diagonal of ``S - cp.diag(cp.diag(S
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from convexnovelty.errors import InputError
 __all__ = ["as_meant"]
 
 EXPONENT = 1e-9  # what an exponent may be off by
+FAR = 1e50  # the size of variables beside which constants, however large, do not hide coefficients in their rounding
 ROUNDED = 1e-12  # share of the terms of a sum, or of the entries of a matrix, up to which something is rounding of them
 
 
@@ -66,28 +69,53 @@ def _without_cancelled(constraint: Any, typical: bool) -> Any:
 def _cancels(row: Any, typical: bool) -> Any:
     """Which entries of an affine expression have coefficients, and a constant, that are rounding of the terms they are made of."""
     terms, variables = _sizes(row), row.variables()
-    before = [variable.value for variable in variables]
-    valued = [(variable.id, value) for variable, value in zip(variables, before, strict=True) if value is not None]
+    valued = [(variable.id, variable.value) for variable in variables if variable.value is not None]
     expected = {key: _largest(value) for key, value in valued if typical}
-    rng = np.random.default_rng(29)
+    with _tried(variables) as at:
+        constant, largest = at(row, _zeros), at(terms, _zeros)
+        rng = np.random.default_rng(29)
+        moved = at(row, lambda variable: FAR * _anywhere(variable, rng))
+        summed = np.abs(at(terms, lambda variable: FAR * _ones(variable)))
+        # Entries of a matrix are known to rounding of its largest.
+        known = at(terms, lambda variable: np.full(variable.shape, expected.get(variable.id, 0.0)))
+        cancelled = np.abs(moved - constant) <= ROUNDED * (summed - np.abs(largest))
+    small = np.abs(constant) <= ROUNDED * _largest(known)
+    return cancelled & small & ((summed > np.abs(largest)) | (constant != 0))
 
-    def at(expression: Any, entries: Any) -> Any:
+
+@contextlib.contextmanager
+def _tried(variables: Sequence[Any]) -> Iterator[Callable[[Any, Callable[[Any], Any]], Any]]:
+    """A function from an expression and the entries of each variable to the value there; variables keep their own values."""
+    before = [variable.value for variable in variables]
+
+    def at(expression: Any, entries: Callable[[Any], Any]) -> Any:
         for variable in variables:
             variable.save_value(entries(variable))
         return np.asarray(expression.value)
 
     try:
-        constant, largest = at(row, _zeros), at(terms, _zeros)
-        moved = at(row, lambda variable: variable.project(rng.standard_normal(variable.shape)))
-        summed = at(terms, lambda variable: np.ones(variable.shape))
-        # Entries of a matrix are known to rounding of its largest.
-        known = at(terms, lambda variable: np.full(variable.shape, expected.get(variable.id, 0.0)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield at
     finally:
         for variable, value in zip(variables, before, strict=True):
             variable.save_value(value)
-    cancelled = np.abs(moved - constant) <= ROUNDED * (summed - largest)
-    small = np.abs(constant) <= ROUNDED * _largest(known)
-    return cancelled & small & ((summed > largest) | (constant != 0))
+
+
+def _anywhere(variable: Any, rng: np.random.Generator) -> Any:
+    """A random point of the span of what a variable may be.
+
+    Its signs, bounds and whole numbers are left out: a point within them has entries that are zero, or equal, by chance.
+    """
+    kind, point = variable.attributes, rng.standard_normal(variable.shape)
+    if variable.is_complex():
+        point = 1j * point if variable.is_imag() else point + 1j * rng.standard_normal(variable.shape)
+    if any(kind[name] for name in ("symmetric", "PSD", "NSD", "hermitian")):
+        return point + np.conj(np.swapaxes(point, -2, -1))
+    return point * np.eye(variable.shape[-1]) if kind["diag"] else point
+
+
+def _ones(variable: Any) -> Any:
+    return np.full(variable.shape, 1.0 + 1.0j if variable.is_complex() else 1.0)
 
 
 def _largest(values: Any) -> float:
@@ -102,7 +130,8 @@ def _zeros(variable: Any) -> Any:
 
 def _sizes(node: Any) -> Any:
     """The same sum with all of its terms positive: constants by their size, and nothing subtracted."""
-    if isinstance(node, cp.Constant):
+    affine = isinstance(node, cp.atoms.affine.affine_atom.AffAtom)
+    if isinstance(node, cp.Constant) or not (affine or node.variables()):
         return cp.Constant(abs(node.value))
     if not node.args:
         return node
@@ -144,14 +173,9 @@ def _symmetric(part: Any) -> Any:
 
 def _differs_by_rounding(part: Any) -> bool:
     """Whether an affine matrix and its transpose are the same wherever its variables are, by their values at random ones."""
-    variables = part.variables()
-    before = [variable.value for variable in variables]
-    rng = np.random.default_rng(23)
-    try:
-        for variable in variables:
-            variable.save_value(variable.project(rng.standard_normal(variable.shape)))
-        found = np.asarray(part.value)
-    finally:
-        for variable, value in zip(variables, before, strict=True):
-            variable.save_value(value)
-    return bool(np.abs(found - found.T).max() <= ROUNDED * np.abs(found).max())
+    rng, variables = np.random.default_rng(23), part.variables()
+    points = {variable.id: _anywhere(variable, rng) for variable in variables}
+    with _tried(variables) as at:
+        near = at(part, lambda variable: points[variable.id])
+        far = at(part, lambda variable: FAR * points[variable.id])
+    return all(np.abs(matrix - matrix.T).max() <= ROUNDED * np.abs(matrix).max() for matrix in (near, far))

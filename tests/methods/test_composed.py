@@ -10,6 +10,7 @@ import pytest
 
 import convexnovelty as cn
 from convexnovelty import KernelFeatures, LinearFeatures, Moments, kernels
+from convexnovelty.as_meant import as_meant
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty import FrobeniusBall, NormBall
 
@@ -269,3 +270,79 @@ def test_a_constraint_that_holds_of_every_direction_but_for_rounding_changes_not
         bound = problem.subject_to(lambda v, name=name: [cp.sum(centred[:20] @ v[name]) == 0]).solve()
         assert bound.objective > free + 1e-4 * abs(free)
         assert abs((centred[:20] @ bound.values[name]).sum()) < 1e-6 * np.abs(centred[:20] @ bound.values[name]).sum()
+
+
+# What leaves a point out, or gives two of them one weight, in words without a number.
+WITHOUT_A_NUMBER = {
+    "zero": lambda alpha: alpha[3] == 0,
+    "at most zero": lambda alpha: alpha[3] <= 0,
+    "times a number": lambda alpha: 1e6 * alpha[3] == 0,
+    "equal": lambda alpha: alpha[3] == alpha[5],
+    "several": lambda alpha: [alpha[[3, 4]] == 0, alpha[6:9] == alpha[9:12]],
+}
+
+
+@pytest.mark.parametrize("features", [LINEAR, GAUSSIAN], ids=["linear", "gaussian"])
+@pytest.mark.parametrize("said", WITHOUT_A_NUMBER.values(), ids=WITHOUT_A_NUMBER)
+def test_multipliers_are_bound_by_constraints_without_a_number(features, said):
+    points, alpha = np.asarray(features.training), cp.Variable(20)
+    hull = [alpha >= 0, alpha <= 1 / (0.3 * 20), cp.sum(alpha) == 1]
+    about = points - points.mean(axis=0)
+    squares = (about**2).sum(axis=1) + np.maximum(features.squared_norms() - (points**2).sum(axis=1), 0.0)
+    for factory, objective in (
+        (cn.one_class_svm, cp.sum_squares(points.T @ alpha) / 2),
+        (cn.soft_ball, cp.sum_squares(about.T @ alpha) - squares @ alpha),
+    ):
+        formulation = factory(features, 0.3)
+        added = said(alpha)
+        right = cp.Problem(cp.Minimize(objective), hull + (added if isinstance(added, list) else [added]))
+        found = formulation.subject_to(lambda v: said(v["alpha"])).solve()
+        assert found.objective == pytest.approx(right.solve("ECOS", abstol=1e-10, reltol=1e-10), rel=1e-6)
+        assert found.values["alpha"] == pytest.approx(alpha.value, abs=1e-3)
+
+
+VARIABLES = {
+    "nonneg": {"nonneg": True},
+    "nonpos": {"nonpos": True},
+    "above": {"bounds": [5.0, 6.0]},
+    "infinite": {"bounds": [-np.inf, -1.0]},
+    "boolean": {"boolean": True},
+    "integer": {"integer": True},
+    "complex": {"complex": True},
+    "imag": {"imag": True},
+}
+
+
+@pytest.mark.parametrize("kind", VARIABLES)
+def test_no_sign_or_bound_of_a_variable_makes_a_constraint_rounding(kind):
+    x = cp.Variable(12, **VARIABLES[kind])
+    places = [(i, j) for i in range(12) for j in range(i)]
+    stated = [x[i] == x[j] for i, j in places] + [x[i] == 0 for i in range(12)] + [3 * x == 1e-9 * x[::-1]]
+    if not x.is_complex():
+        stated += [x[i] - x[j] <= 0 for i, j in places] + [x <= 0, x[1:] >= x[:-1]]
+    elif not x.is_imag():
+        stated += [cp.real(x) == 0, cp.imag(x) == 0, cp.real(x[0]) == cp.imag(x[1])]
+    stated.append(cp.exp(cp.Constant(-25.0)) * x[0] == 0)
+    assert all(as_meant(constraint) is constraint for constraint in stated)
+    rounded = as_meant(x[0] + 1e-15 * x[1] - x[0] == 0)
+    assert not rounded.args[0].args[0].value.any()
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "PSD", "NSD", "hermitian", "diag"])
+def test_matrices_are_bound_entry_by_entry(kind):
+    S = cp.Variable((4, 4), **{kind: True})
+    stated = [S[i, i] == 0 for i in range(4)] + [cp.trace(S) == 0, S[0, 0] == S[1, 1]]
+    if kind != "diag":
+        stated += [S[0, 1] == 0, S[0, 1] == S[2, 3], cp.real(S[0, 0]) <= cp.real(S[0, 1])]
+    assert all(as_meant(constraint) is constraint for constraint in stated)
+
+
+def test_a_large_number_beside_a_coefficient_does_not_make_it_rounding():
+    x, y = cp.Variable(nonneg=True), cp.Variable()
+    equal = as_meant(x + 1e17 - 1e17 == y)
+    assert cp.Problem(cp.Minimize(y), [equal, x >= 2]).solve("CLARABEL") == pytest.approx(2)
+    # A function of a matrix asks it to be symmetric: the entries off the diagonal are two variables.
+    level = 1e14
+    M = cp.bmat([[cp.Constant(level), x], [y, cp.Constant(level)]])
+    for stated in (cp.lambda_max(M) <= 2 * level, cp.lambda_max(M / level) <= 2):
+        assert as_meant(stated) is stated
