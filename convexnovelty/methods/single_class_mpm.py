@@ -38,6 +38,7 @@ from convexnovelty.uncertainty import (
     as_moment_set,
     attainment,
     derived_twice,
+    evaluate_loss,
     worst_deviation,
     worst_loss,
 )
@@ -67,6 +68,7 @@ GRAM_CONDITION = 1e-9
 
 # Relative accuracy of the largest feasible kappa where bisection has to find it.
 EDGE = 1e-6
+NEAR = 1e-3  # deviation of the scores, whose level is one, below which a solver leaves a noticeable share of it
 FAR = 1e6  # kappa beyond which nobody asks for a limit
 
 
@@ -101,6 +103,20 @@ def _reading(
 ) -> Reading:
     """The half-space of a normal, of which the nominal ``deviation`` of the scores is the scale: they may all be near to one."""
     return Reading(HalfSpace(a, 1.0, scale=deviation), _guarantee(uncertainty, tail, confidence, *moments))
+
+
+def _at_the_bound(a: Array, uncertainty: UncertaintySet | None, moments: Moments, kappa: float) -> Array:
+    """A solver's normal at the length at which the chance constraint just holds, where that is next to nothing of it.
+
+    Far from the origin all scores are near to one, which is what a solver knows them to a share of.
+    """
+    if _deviation(moments, a) > NEAR:
+        return a
+    try:
+        margin = -evaluate_loss(_centred(uncertainty, moments), -a, kappa, "closed")
+    except InputError:  # no closed form: a derived one would be known no better
+        return a
+    return a / margin if margin > 0 else a
 
 
 def _deviation(moments: Moments, a: Array) -> float:
@@ -285,7 +301,8 @@ def _program(
 
     def read(values: Any) -> Reading:
         now = None if uncertainty is None else _renumbered(uncertainty, robust)
-        return _reading(values["a"], _deviation(moments, values["a"]), now, tail, alpha.value, moments)
+        a = _at_the_bound(values["a"], now, moments, tail.kappa(alpha.value))
+        return _reading(a, _deviation(moments, a), now, tail, alpha.value, moments)
 
     def limit() -> float:
         return _kappa_limit(moments, uncertainty, robust.numbers())

@@ -126,3 +126,21 @@ def test_the_scale_of_a_tie_knows_nothing_of_what_scores_have_in_common():
     near = spread(scores, level=1e9 + 2.0, apart=apart)
     assert near == pytest.approx(4.0 + 1e-2 * 2.0)
     assert spread(scores - 1e9, level=2.0, apart=apart) == pytest.approx(4.0 + 1e-2 * 1.0)
+
+
+@pytest.mark.parametrize("mean", [1e3, 1e5, 1e6, 1e7, 1e8])
+@pytest.mark.parametrize("radius", [0.0, 0.5])
+def test_the_guarantee_of_a_minimax_half_space_is_attained_wherever_the_points_are(mean, radius):
+    """In exact fractions: with confidence 1/2 the level lies one worst deviation from the mean, where the bound is 1/2."""
+    for seed in range(6):
+        X = np.random.default_rng(seed).normal(size=(30, 2)) + 5 + mean
+        rows = [[Fraction(float(entry)) for entry in row] for row in X]
+        center = [sum(row[j] for row in rows) / 30 for j in (0, 1)]
+        uncertainty = cn.uncertainty.FrobeniusBall(radius) if radius else None
+        region = cn.single_class_mpm(cn.Moments.estimate(X), 0.5, uncertainty).solve().region
+        a, offset = [Fraction(float(entry)) for entry in region.normal], Fraction(float(region.offset))
+        scores = [sum(w * (x - c) for w, x, c in zip(a, row, center, strict=True)) for row in rows]
+        variance = sum(score * score for score in scores) / 30 + Fraction(radius) * sum(w * w for w in a)
+        level = sum(w * c for w, c in zip(a, center, strict=True)) - offset
+        assert level > 0
+        assert float(level * level / variance) == pytest.approx(1.0, rel=1e-6 if mean == 1e8 else 1e-7)
