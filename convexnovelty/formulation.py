@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
@@ -375,6 +376,7 @@ class Formulation:
                     raise InputError(
                         f"constraints: {shown(item)} was found; give CVXPY constraints, or functions of the variables to them"
                     )
+                _refuse_unlimited(item)
             return added
 
         return self._extended(made, Formulation._constrained)
@@ -392,6 +394,10 @@ class Formulation:
 
         def made(variables: Mapping[str, cp.Expression]) -> list[Any]:
             given = term(variables) if callable(term) and not isinstance(term, cp.Expression) else term
+            if isinstance(given, cp.Expression) and given.size != 1:
+                raise InputError(
+                    f"term: it has the shape {given.shape}; give one number to be minimised, cp.sum of it perhaps"
+                )
             return [given if isinstance(given, cp.Expression) else number(given, "term")]
 
         return self._extended(made, Formulation._with_term)
@@ -706,7 +712,10 @@ class Formulation:
             attempts=tuple(attempts),
         )
 
-    def _failure(self, attempts: Sequence[Attempt]) -> SolveError:
+    def _failure(self, attempts: Sequence[Attempt]) -> SolveError | InputError:
+        unset = [parameter.name() for parameter in self.problem.parameters() if parameter.value is None]
+        if unset:
+            return InputError(f"{self.name}: the parameter {unset[0]} has no value; give it one before solving")
         last = attempts[-1]
         story = "; ".join(f"{a.solver} {dict(a.options)}: {a.remark or a.status}" for a in attempts)
         # A claim without a proof counts only where nobody disagrees.
@@ -829,6 +838,18 @@ def _bound(search: Callable[[Callable[[], float]], None], name: str) -> Callable
 
 def _remade(factory: Callable[..., Formulation], arguments: Mapping[str, Any]) -> Formulation:
     return factory(**arguments)
+
+
+def _refuse_unlimited(constraint: Any) -> None:
+    """Raise InputError for a constraint with a number in it that is not finite: a solver takes none."""
+    for constant in constraint.constants() if isinstance(constraint, cp.Constraint) else ():
+        entries = constant.value.data if sp.issparse(constant.value) else np.asarray(constant.value)
+        if not np.isfinite(entries).all():
+            written = " ".join(str(constraint).split())
+            found = entries[~np.isfinite(entries)].flat[0]
+            raise InputError(
+                f"constraints: {found} was found in {written}; give finite numbers, and leave out bounds that are none"
+            )
 
 
 def _ids(*terms: Any) -> set[int]:

@@ -708,3 +708,24 @@ def test_a_parameter_of_the_program_is_a_tunable_number():
 def test_what_no_tunable_can_be_is_refused(given, said):
     with pytest.raises(InputError, match=f"tunables: .*price.* {said}"):
         cn.Formulation(cp.Problem(cp.Minimize(cp.Variable())), {}, tunables={"price": given})
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        (lambda p: p.plus(lambda v: v["a"]), r"term: it has the shape \(3,\); give one number"),
+        (
+            lambda p: p.subject_to(lambda v: v["a"] <= np.inf),
+            "constraints: inf was found in .* leave out bounds that are none",
+        ),
+        (lambda p: p.subject_to(lambda v: v["a"][0] <= np.nan), "constraints: nan was found in .* give finite numbers"),
+        (
+            lambda p: p.subject_to(lambda v: v["a"] <= cp.Parameter(name="cap")).solve(),
+            "the parameter cap has no value",
+        ),
+    ],
+)
+def test_what_cannot_be_added_is_refused_in_words(added, said):
+    made = cn.single_class_mpm(cn.Moments([3.0, 2.0, 1.0], np.eye(3)), 0.5)
+    with pytest.raises(InputError, match=said):
+        added(made)
