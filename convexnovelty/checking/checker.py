@@ -20,6 +20,8 @@ from convexnovelty import derivation, solvers
 from convexnovelty.attempts import OPEN
 from convexnovelty.checking.gaps import finite_or_infinite, largest
 from convexnovelty.checking.report import Report, Row
+from convexnovelty.class_regions import ClassRegions
+from convexnovelty.codebooks import Codebook
 from convexnovelty.declare import Claim, Instance, Method, Node, Property, Step, call
 from convexnovelty.errors import ConvexNoveltyError, InfeasibleError, InputError, UnboundedError
 from convexnovelty.formulation import Formulation, Solution
@@ -397,12 +399,17 @@ def _terms(region: Region, probe: Any) -> float:
     """The size of the terms that a decision value is the difference of, wherever the origin lies; zero where it is unknown."""
     if isinstance(region, Ball):
         return region.squared_radius
-    if isinstance(region, HalfSpace):
+    if isinstance(region, Codebook):
+        return region.radius
+    if isinstance(region, (HalfSpace, ClassRegions)):
         rows = as_points(probe, "probe")
         mean = np.asarray(rows.mean(axis=0)).ravel()
         sizes, far = column_sizes(rows, mean), np.abs(mean)
         # Points that are one and the same have no size about themselves.
-        return float((sizes if (sizes > ROUNDING * far).any() else far) @ np.abs(region.normal))
+        sizes = sizes if (sizes > ROUNDING * far).any() else far
+        if isinstance(region, HalfSpace):
+            return float(sizes @ np.abs(region.normal))
+        return float((np.abs(region.normals) @ sizes / region.divisors).max())
     return 0.0
 
 

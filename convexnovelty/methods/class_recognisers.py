@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from convexnovelty.modelling import (
     boundary_scale,
     boundary_tie,
     check_features,
+    libsvm_rounding,
     libsvm_share,
     mean_of_lowest,
     nothing_separated,
@@ -321,6 +322,19 @@ def as_one_class_svm(features: FeatureMap, outlier_fraction: float) -> Formulati
     return one_class_svm.one_class_svm(features, outlier_fraction, form="dual")
 
 
+def _known(
+    apart: float, features: FeatureMap, labels: Any, outlier_fraction: float, comparison: Comparison = "distance"
+) -> float:
+    """What scores may differ by that come from libsvm, where the two values miss ``apart`` of the optimum together.
+
+    Of each class's output it is what it is for a machine by itself; scores count in the class's own unit.
+    """
+    region = cast(ClassRegions, separate(features, labels, outlier_fraction, comparison).region)
+    alone = [LinearFeatures(np.asarray(features.training)[rows]) for rows in _groups(labels, features.n)[1]]
+    outputs = [libsvm_rounding(own) + one_class_svm.known_scores(apart, own) for own in alone]
+    return float((outputs / region.divisors).max())
+
+
 METHOD.step(
     "separate",
     "joint",
@@ -335,6 +349,7 @@ METHOD.step(
     claim="libsvm's coefficients, divided by nu n for each class, solve the program",
     equation="problem 8.9",
     reference="other library",
+    known=_known,
     values=lambda solution: {"alpha": solution.values["alpha"]},
 )
 METHOD.step(

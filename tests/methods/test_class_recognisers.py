@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from fractions import Fraction
 
@@ -10,7 +11,9 @@ import pytest
 
 import convexnovelty as cn
 from convexnovelty import datasets, kernels
+from convexnovelty.checking import checker
 from convexnovelty.class_regions import ClassRegions
+from convexnovelty.declare import Instance
 from convexnovelty.errors import InputError, SolverError
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.methods import class_recognisers as module
@@ -320,3 +323,44 @@ def test_a_far_row_makes_no_ties_of_the_others(far, comparison):
     ]
     assert f"{max(outside):.6g} of class" in other.guarantee and max(outside) >= 0.1
     assert other.region.tie == pytest.approx(one.region.tie, rel=1e-3)
+
+
+@pytest.mark.parametrize("comparison", ["distance", "ratio", "raw"])
+@pytest.mark.parametrize("copies", [1, 5])
+def test_classes_whose_points_all_lie_on_the_boundary_pass_the_check(comparison, copies):
+    """All decision values are rounding there, and have no size but that of the terms of their sums."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(6, 10)) + 3, copies, axis=0)
+    y = np.repeat([0, 1, 0, 1, 0, 1], copies)
+    features = KernelFeatures(X, kernels.gaussian(gamma="scale"))
+    problem = cn.class_recognisers(features, y, 0.5, comparison)
+    solution, right = problem.solve(), 0.0
+    for c in (0, 1):
+        rows = np.flatnonzero(y == c)[::copies]
+        level = np.linalg.solve(features.gram[np.ix_(rows, rows)], np.ones(3))
+        assert (level > 0).all() and (level / level.sum() < 1 / 1.5).all()  # all equal scores, inside of the box
+        right += 0.5 / level.sum()
+    assert solution.objective == pytest.approx(right, rel=1e-9)
+    assert np.abs(solution.region.decision_values(features.training)).max() < 1e-12
+    report = cn.check(problem)
+    assert report.passed, report.table()
+
+
+@pytest.mark.parametrize("seed", [1, 7, 17, 25])
+@pytest.mark.parametrize("comparison", ["distance", "ratio", "raw"])
+def test_libsvm_is_held_to_what_its_digits_tell_of_the_outputs(seed, comparison):
+    """Points near to each other have outputs that are small beside k(x, x); an offset that is moved is still found."""
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(4, 16)), int(rng.integers(1, 4))
+    X = rng.normal(size=(n, 2)) * 10 ** rng.uniform(-3, 0) + 3 * rng.normal(size=2)
+    labels, nu = np.arange(n) % k, float(rng.uniform(0.15, 0.95))
+    features = KernelFeatures(X, kernels.gaussian(gamma=0.05))
+    report = cn.check(cn.class_recognisers(features, labels, nu, comparison))
+    assert report.passed, report.table()
+    theirs, ours = module.libsvm(features, labels, nu, comparison), module.separate(features, labels, nu, comparison)
+    step = next(s for s in cn.derivation.method("class_recognisers").steps if s.source_node == "libsvm")
+    arguments = {"features": features, "labels": labels, "outlier_fraction": nu, "comparison": comparison}
+    instance = Instance("i", arguments, method="class_recognisers", probe=features.training)
+    moved = dataclasses.replace(theirs.region, offsets=theirs.region.offsets * (1 - 1e-4))
+    for region, wrong in ((theirs.region, False), (moved, True)):
+        gap, _ = checker._decision_gap(step, instance, dataclasses.replace(theirs, region=region), ours)
+        assert (gap > step.decision_tolerance) == wrong
