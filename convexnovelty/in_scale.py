@@ -34,7 +34,7 @@ WIDER = (
     10.0,
     100.0,
 )  # times the tolerances that are asked for, which a program in units of its own is solved to, one after another
-SHOWN = 1e-9  # residual in units of its own that shows a point to be an optimum
+SHOWN = 1e-8  # residual in units of its own that shows a point to be an optimum
 CERTIFICATE = 1e-6  # size of a certificate's residual, beside what it claims, up to which it counts
 
 Point = tuple[Array, Array]

@@ -85,28 +85,25 @@ def in_units_by_steps(
     through(_even_powers(posed))
     bounds = _sizes_by_bounds(posed, columns)
     posed = replace(posed, A=sp.csr_array(posed.A @ sp.diags_array(bounds)))
-    through(even_squares(posed, np.ones(exact.size), EXACT if whole else STEP))
+    reaches = _bounds(posed)
+    # Bounds on the set's own columns may be there to bound nothing, beside which its squares would be lost.
+    reaches[columns] = 1.0
+    through(even_squares(posed, np.where(np.isfinite(reaches), reaches, 1.0), EXACT if whole else STEP))
     through(_even_rows(posed))
     return posed, exact * bounds, steps
 
 
 def in_further_units(program: ConicProgram, columns: NDArray[np.intp]) -> tuple[ConicProgram, Array, list[Step]]:
-    """A whole program in units for all variables but ``columns``, which are of size one, and sums of squares in those of their bounds.
+    """A whole program in units for all variables but ``columns``, which are of size one.
 
     Units are powers of two, so that it is the same program to the last digit, but for exponentials.
     """
     sizes = np.zeros(program.c.size)
     sizes[columns] = 1.0
     posed, units, steps = in_units_by_steps(program, columns, sizes, whole=True)
-    last = even_squares(posed, by=EXACT)
-    posed = replace(
-        _through(posed, last), c=program.c * units, P=None if program.P is None else _congruent_to(program.P, units)
-    )
-    return posed, units, [*steps, *last]
-
-
-def _congruent_to(P: sp.csr_array, units: Array) -> sp.csr_array:
-    return sp.csr_array(sp.diags_array(units) @ P @ sp.diags_array(units))
+    D = sp.diags_array(units)
+    P = None if program.P is None else sp.csr_array(D @ program.P @ D)
+    return replace(posed, c=program.c * units, P=P), units, steps
 
 
 def _through(program: ConicProgram, steps: Sequence[Step]) -> ConicProgram:
@@ -483,27 +480,65 @@ def even_squares(program: ConicProgram, columns: Array | None = None, by: float 
     found = list(squares(program))
     if not found:
         return []
-    columns = _reaches_of(program, found) if columns is None else columns
+    columns = _reaches_of(program) if columns is None else columns
     # In steps, so that sets whose numbers differ a little have the same arrays.
     steps = [round(math.log(square.disproportion(columns)) / math.log(by)) for square in found]
     return evened(found, [math.sqrt(by) ** power for power in steps], program.b.size)
 
 
-def _reaches_of(program: ConicProgram, found: Sequence[Square]) -> Array:
-    """The size of each variable: the bound on it where there is one, or what scaling makes of all constraints.
+def _reaches_of(program: ConicProgram) -> Array:
+    """The size of each variable: the bound on it where there is one, or what scaling makes of all constraints."""
+    bounds = _bounds(program)
+    return np.where(np.isfinite(bounds), bounds, program.equilibrated()[1].columns)
 
-    A bound on a sum of factors of squares, none of which is negative, is one on each of them.
-    """
-    columns = program.equilibrated()[1].columns.copy()
-    factor = np.zeros(columns.size, dtype=bool)
-    for row in (row for square in found for row in square.factors if row.nnz == 1):
-        factor[row.indices] = True
-    zero, count = program.cones.zero, program.cones.nonnegative
-    for k in range(zero, zero + count):
-        entries = slice(program.A.indptr[k], program.A.indptr[k + 1])
-        where, values, level = program.A.indices[entries], program.A.data[entries], program.b[k]
-        if level and values.size == 1 and values[0]:
-            columns[where] = abs(level / values[0])
-        elif level > 0 and (values > 0).all() and factor[where].all():
-            columns[where] = level / values
-    return np.asarray(columns)
+
+def _bounds(program: ConicProgram) -> Array:
+    """What numbers allow each variable, alone, in a sum of squares or squared within one; infinity where they tell nothing."""
+    products, bounds = list(squares(program)), np.full(program.c.size, np.inf)
+    if not products:
+        return bounds
+    squared = np.zeros(bounds.size, dtype=bool)
+    for square in products:
+        for row, right in zip(square.factors, square.right, strict=True):
+            squared[row.indices] |= (row.nnz == 1) & (row.data < 0) & (right == 0)
+    inequalities = range(program.cones.zero, program.cones.zero + program.cones.nonnegative)
+    for k in inequalities:
+        own, held = _entries(program, k)
+        if program.b[k] and held.size == 1 and held[0] and not squared[own[0]]:
+            bounds[own] = np.abs(program.b[k] / held)
+    known = -1
+    while known < (known := int(np.isfinite(bounds).sum())):
+        for k in inequalities:
+            _bound_sum(program, k, squared, bounds)
+        for square in products:
+            _bound_within(program, square, bounds)
+    return bounds
+
+
+def _entries(program: ConicProgram, row: int) -> tuple[NDArray[np.intp], Array]:
+    """The columns of a row and what it has there."""
+    entries = slice(program.A.indptr[row], program.A.indptr[row + 1])
+    return program.A.indices[entries], program.A.data[entries]
+
+
+def _bound_sum(program: ConicProgram, row: int, squared: NDArray[np.bool_], bounds: Array) -> None:
+    """Give squares the bound that a row puts on their sum, in place: a number, and variables that are bounded."""
+    own, held = _entries(program, row)
+    least, most = held < 0, held > 0
+    total = max(float(program.b[row]), 0.0) - float(held[least] @ bounds[own[least]])
+    if most.any() and squared[own[most]].all() and 0 < total < np.inf:
+        bounds[own[most]] = np.minimum(bounds[own[most]], total / held[most])
+
+
+def _bound_within(program: ConicProgram, square: Square, bounds: Array) -> None:
+    """Give variables that are squared alone the bound that their product has, in place, where none is known."""
+    p, q = (
+        float(abs(row * bounds).max()) if row.nnz else abs(right)
+        for row, right in zip(square.factors, square.right, strict=True)
+    )
+    if not 0 < p * q < np.inf:
+        return
+    for k in range(square.first + 2, square.stop):
+        own, held = _entries(program, k)
+        if own.size == 1 and program.b[k] == 0 and np.isinf(bounds[own[0]]):
+            bounds[own[0]] = math.sqrt(p) * math.sqrt(q) / abs(held[0])

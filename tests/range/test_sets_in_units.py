@@ -330,3 +330,38 @@ def test_steps_that_are_far_larger_than_the_nominal_variances(radius):
     assert evaluate_deviation(entries, a) == pytest.approx(
         np.sqrt(a @ TAME @ a + radius * np.abs(a).sum() ** 2), rel=1e-8
     )
+
+
+# Memberships of a centre's difference D with squares in them, by the variances v at the centre and the radius r; the first three
+# hold each entry, the others the length of D.
+SQUARES = {
+    "each": lambda D, v, r: [cp.square(D) <= r**2 * np.outer(v, v)],
+    "fourth power": lambda D, v, r: [cp.power(D, 4) <= r**4 * np.outer(v, v) ** 2],
+    "weighted": lambda D, v, r: [cp.multiply(1 / np.outer(v, v), cp.square(D)) <= r**2],
+    "sum": lambda D, v, r: [cp.sum(cp.square(D)) <= (r * v.sum()) ** 2],
+    "rows": lambda D, v, r: [cp.sum([cp.sum_squares(D[i]) for i in range(4)]) <= (r * v.sum()) ** 2],
+    "beside": lambda D, v, r: [
+        cp.maximum(cp.sum_squares(D), 0) <= (r * v.sum()) ** 2,
+        cp.square(D[1, 1]) + cp.sum_squares(D[0]) <= 1e8 * v.sum() ** 2,
+    ],
+}
+
+
+@pytest.mark.parametrize("radius", [100.0, 1e-3, 1e-5])
+@pytest.mark.parametrize("stated", SQUARES)
+def test_squares_that_are_bounded_by_numbers_have_the_size_of_their_bounds(stated, radius):
+    """Beside columns of units of their own, whatever the unit: the worst cases have closed forms."""
+
+    class Own(CovarianceSet):
+        def membership(self, S):
+            return SQUARES[stated](S - self.center, np.diag(self.center), self.radius)
+
+    deviations = np.array([0.5, 0.7, 0.2, 200.0])
+    correlations = 0.7 * np.eye(4) + 0.3
+    for unit in (1e-8, 10**-3.5, 1e-3, 10**-1.5, 1.0, 1e3):
+        S = unit**2 * correlations * np.outer(deviations, deviations)
+        a, v = np.array([1.0, -2.0, 1.0, 0.5]) / (unit * deviations), np.diag(S)
+        added = (np.abs(a) @ np.sqrt(v)) ** 2 if stated in ("each", "fourth power", "weighted") else v.sum() * (a @ a)
+        around = Own(radius).centred(cn.Moments(np.zeros(4), S))
+        # The centre and a multiple of a rank-one matrix attain it, which is a covariance.
+        assert evaluate_deviation(around, a) == pytest.approx(np.sqrt(a @ S @ a + radius * added), rel=1e-6)
