@@ -87,8 +87,9 @@ def in_units_by_steps(
     posed = replace(posed, A=sp.csr_array(posed.A @ sp.diags_array(bounds)))
     reaches = _bounds(posed)
     # Bounds on the set's own columns may be there to bound nothing, beside which its squares would be lost.
-    reaches[columns] = 1.0
-    through(even_squares(posed, np.where(np.isfinite(reaches), reaches, 1.0), EXACT if whole else STEP))
+    reaches[columns] = np.inf
+    told = reaches if whole else _in_one_step(reaches)
+    through(even_squares(posed, np.where(np.isfinite(reaches), told, 1.0), EXACT if whole else STEP))
     through(_even_rows(posed))
     return posed, exact * bounds, steps
 
@@ -513,6 +514,13 @@ def _bounds(program: ConicProgram) -> Array:
         for square in products:
             _bound_within(program, square, bounds)
     return bounds
+
+
+def _in_one_step(bounds: Array) -> Array:
+    """Finite bounds on a common step: those of a set of another radius, which are multiples of them, are on the same."""
+    told = bounds[np.isfinite(bounds)]
+    common = math.exp(float(np.median(np.log(told)))) if told.size else 1.0
+    return np.asarray(bounds / common * STEP ** round(math.log(common) / math.log(STEP)))
 
 
 def _entries(program: ConicProgram, row: int) -> tuple[NDArray[np.intp], Array]:

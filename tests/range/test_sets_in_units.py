@@ -332,6 +332,8 @@ def test_steps_that_are_far_larger_than_the_nominal_variances(radius):
     )
 
 
+TAME_FOUR = 0.7 * np.eye(4) + 0.3
+
 # Memberships of a centre's difference D with squares in them, by the variances v at the centre and the radius r; the first three
 # hold each entry, the others the length of D.
 SQUARES = {
@@ -357,11 +359,25 @@ def test_squares_that_are_bounded_by_numbers_have_the_size_of_their_bounds(state
             return SQUARES[stated](S - self.center, np.diag(self.center), self.radius)
 
     deviations = np.array([0.5, 0.7, 0.2, 200.0])
-    correlations = 0.7 * np.eye(4) + 0.3
     for unit in (1e-8, 10**-3.5, 1e-3, 10**-1.5, 1.0, 1e3):
-        S = unit**2 * correlations * np.outer(deviations, deviations)
+        S = unit**2 * TAME_FOUR * np.outer(deviations, deviations)
         a, v = np.array([1.0, -2.0, 1.0, 0.5]) / (unit * deviations), np.diag(S)
         added = (np.abs(a) @ np.sqrt(v)) ** 2 if stated in ("each", "fourth power", "weighted") else v.sum() * (a @ a)
         around = Own(radius).centred(cn.Moments(np.zeros(4), S))
         # The centre and a multiple of a rank-one matrix attain it, which is a covariance.
         assert evaluate_deviation(around, a) == pytest.approx(np.sqrt(a @ S @ a + radius * added), rel=1e-6)
+
+
+def test_bounds_on_squares_follow_a_radius_without_another_compilation():
+    class Own(CovarianceSet):
+        def membership(self, S):
+            v = np.diag(self.center)
+            return [cp.square(S - self.center) <= self.radius**2 * np.outer(v, v)]
+
+    deviations = np.array([0.5, 0.7, 0.2, 200.0]) * 1e-3
+    moments = cn.Moments(np.array([3.0, 4.0, -2.0, 5.0]) * deviations, TAME_FOUR * np.outer(deviations, deviations))
+    problem = cn.single_class_mpm(moments, 0.6, Own(0.1))
+    for radius in (0.1, 0.15, 0.05):
+        right = cn.single_class_mpm(moments, 0.6, EntrywiseInterval(radius)).solve().objective
+        assert problem.set(radius=radius).solve().objective == pytest.approx(right, rel=1e-6)
+    assert problem.compilations == 1
