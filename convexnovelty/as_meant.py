@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 
-__all__ = ["as_meant"]
+__all__ = ["as_meant", "divides_by_zero"]
 
 EXPONENT = 1e-9  # what an exponent may be off by
 FAR = 1e50  # the size of variables beside which constants, however large, do not hide coefficients in their rounding
@@ -36,6 +36,17 @@ def as_meant(constraint: Any, typical: bool = False) -> Any:
     if not isinstance(constraint, cp.Constraint) or not constraint.variables() or constraint.parameters():
         return constraint
     return _without_cancelled(_symmetrised(constraint), typical)
+
+
+def divides_by_zero(term: Any) -> bool:
+    """Whether a constraint or an expression has something over zero in it, which CVXPY leaves out without a word."""
+    left = [term]
+    while left:
+        node = left.pop()
+        left += node.args
+        if isinstance(node, cp.atoms.affine.binary_operators.DivExpression) and np.any(node.args[1].value == 0):
+            return True
+    return False
 
 
 def _refuse_approximated(constraint: Any) -> None:

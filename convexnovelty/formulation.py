@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
-from convexnovelty.as_meant import as_meant
+from convexnovelty.as_meant import as_meant, divides_by_zero
 from convexnovelty.attempts import DOUBTFUL, KNOWN, TOLD, Attempts, Rung, cone_class
 from convexnovelty.canonical import columns_of
 from convexnovelty.conic import ConicProgram, Residuals
@@ -376,8 +376,9 @@ class Formulation:
                     raise InputError(
                         f"constraints: {shown(item)} was found; give CVXPY constraints, or functions of the variables to them"
                     )
+                _refuse_division(item, "constraints")
                 _refuse_unlimited(item)
-            return added
+            return [item if isinstance(item, cp.Constraint) else bool(item) for item in added]
 
         return self._extended(made, Formulation._constrained)
 
@@ -398,6 +399,7 @@ class Formulation:
                 raise InputError(
                     f"term: it has the shape {given.shape}; give one number to be minimised, cp.sum of it perhaps"
                 )
+            _refuse_division(given, "term")
             return [given if isinstance(given, cp.Expression) else number(given, "term")]
 
         return self._extended(made, Formulation._with_term)
@@ -802,6 +804,16 @@ def _refuse_not_convex(problem: Any, name: str) -> None:
         f"problem: {name} has {text if len(text) <= SHOWN else text[:SHOWN] + '...'}, which is not convex by the rules of CVXPY; "
         "write it with functions that are, or solve it by CVXPY with a solver that asks for no convexity"
     )
+
+
+def _refuse_division(given: Any, name: str) -> None:
+    """Raise InputError where a constraint or a term would be lost, or become infinite, over a zero."""
+    if isinstance(given, (cp.Constraint, cp.Expression)) and divides_by_zero(given):
+        text = " ".join(str(given).split())
+        raise InputError(
+            f"{name}: {text if len(text) <= SHOWN else text[:SHOWN] + '...'} divides by zero, where CVXPY leaves terms out; multiply "
+            "the other side instead, or leave the entry out"
+        )
 
 
 def _violation(constraint: Any) -> float:

@@ -91,9 +91,14 @@ class Frame:
         """What keeps a direction finite that neither nominal mean nor covariance see, in axes that are not theirs.
 
         Columns of which one follows from others leave it free: the rounding of the mean along it would pay for any
-        length. A set that sees it keeps it far shorter than this.
+        length. A set that sees it keeps it far shorter than this. In axes of its own nothing pays for it but what a user
+        adds, whose coefficients there may be rounding of those of the columns.
         """
         unseen = self._unseen()
+        rank = self.moments.eigen[0].size
+        if self.axes is not None and rank < self.moments.dimension and not self.moments.mean[rank:].any():
+            free = cp.multiply(self.moments.unit * self.scales[rank:], direction.variable[rank:])
+            return [cp.norm(free) <= LONG / direction.unit]
         return [cp.norm(unseen @ direction.variable) <= LONG / direction.unit] if unseen.size else []
 
     def seen(self, a: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
+from convexnovelty.as_meant import divides_by_zero
 from convexnovelty.conic import ConicProgram
 from convexnovelty.errors import EmptySetError, InputError
 from convexnovelty.units import in_units, with_even_constants, with_even_squares
@@ -212,18 +213,8 @@ def _refuse_misleading(constraint: cp.Constraint, v: cp.Variable, name: str) -> 
             f"{name}: its membership uses the CVXPY variable {older[0]}, made outside of it, which would tie all copies "
             "of the set together; make the variable inside of membership"
         )
-    division = type(v / 2)
-    for node in _nodes(constraint):
-        if isinstance(node, division) and np.any(node.args[1].value == 0):  # CVXPY drops such terms without a word
-            raise InputError(
-                f"{name}: its membership divides by zero; multiply the other side of the constraint instead"
-            )
-
-
-def _nodes(expression: Any) -> Iterator[Any]:
-    yield expression
-    for argument in expression.args:
-        yield from _nodes(argument)
+    if divides_by_zero(constraint):
+        raise InputError(f"{name}: its membership divides by zero; multiply the other side of the constraint instead")
 
 
 def _untrue(program: ConicProgram) -> str:

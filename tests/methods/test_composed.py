@@ -11,7 +11,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty import KernelFeatures, LinearFeatures, Moments, kernels
 from convexnovelty.as_meant import as_meant
-from convexnovelty.errors import InputError
+from convexnovelty.errors import InfeasibleError, InputError
 from convexnovelty.uncertainty import FrobeniusBall, NormBall
 
 X = np.random.default_rng(3).normal([4.0, 3.0], size=(20, 2))
@@ -346,3 +346,47 @@ def test_a_large_number_beside_a_coefficient_does_not_make_it_rounding():
     M = cp.bmat([[cp.Constant(level), x], [y, cp.Constant(level)]])
     for stated in (cp.lambda_max(M) <= 2 * level, cp.lambda_max(M / level) <= 2):
         assert as_meant(stated) is stated
+
+
+@pytest.mark.parametrize("radius", [None, 1e-3])
+def test_a_column_that_others_make_does_not_carry_constraints_away(radius):
+    """Along it neither mean nor deviation change; the normal ran to 1e14, where the rounding of a[0] - a[1] meets any constraint."""
+    rows = np.random.default_rng(0).normal(size=(60, 3)) @ np.array([[1.0, 0.3, 0.0], [0.0, 1.0, 0.2], [0.0, 0.0, 1.0]])
+    points = np.column_stack([rows + np.array([3.0, 4.0, 2.0]), rows[:, 0] + rows[:, 1] + 7])
+    moments, set_ = Moments.estimate(points), None if radius is None else FrobeniusBall(radius)
+    factor = np.vstack([points - points.mean(axis=0), np.sqrt(60 * (radius or 0.0)) * np.eye(4)]) / np.sqrt(60)
+    free = cn.single_class_mpm(moments, 0.6, set_).solve().objective
+    for said in (
+        lambda a: [a[0] == a[1]],
+        lambda a: [a[0] - a[1] == 0.01],
+        lambda a: [a[0] >= a[1] + 0.02, a[2] <= 0.05],
+        lambda a: [a[3] == 0, a[0] == 0.5 * a[1]],
+    ):
+        a = cp.Variable(4)
+        deviation = cp.norm(factor @ a)
+        kept = [points.mean(axis=0) @ a - 1 >= np.sqrt(1.5) * deviation, *said(a)]
+        right = cp.Problem(cp.Minimize(deviation), kept).solve("CLARABEL")
+        bound = cn.single_class_mpm(moments, 0.6, set_).subject_to(lambda v: said(v["a"]))  # noqa: B023
+        found = bound.solve()
+        assert found.objective == pytest.approx(right, rel=1e-6) and right > free * (1 + 1e-3)
+        assert all(np.abs(c.violation()).max() < 1e-8 for c in said(cp.Constant(found.values["a"])))
+
+
+def test_what_is_divided_by_zero_is_refused_and_not_left_out():
+    problem = cn.one_class_svm(LINEAR, 0.3, form="primal")
+    for said in (lambda v: v["w"][0] / np.array(0.0) <= 1, lambda v: [v["w"] / np.array([1.0, 0.0]) <= 1]):
+        with pytest.raises(InputError, match=r"constraints: .* divides by zero, .* multiply the other side instead"):
+            problem.subject_to(said)
+    with pytest.raises(InputError, match=r"term: .* divides by zero"):
+        problem.plus(lambda v: v["w"][0] / 0)
+    halved = problem.subject_to(lambda v: v["w"] / np.array([1.0, 2.0]) <= 1).solve()
+    assert (halved.values["w"] <= np.array([1.0, 2.0]) + 1e-7).all()
+
+
+@pytest.mark.parametrize("kind", [bool, np.bool_])
+def test_truths_are_constraints(kind):
+    problem = cn.one_class_svm(LINEAR, 0.3, form="primal")
+    free = problem.solve().objective
+    assert problem.subject_to(lambda v: kind(True)).solve().objective == pytest.approx(free, rel=1e-8)
+    with pytest.raises(InfeasibleError):
+        problem.subject_to(lambda v: [kind(False)]).solve()
