@@ -205,6 +205,7 @@ def apart_from(recipe: Any, size: float, member: tuple[Array, ...], moments: Mom
 
 
 def parts_of(member: Any) -> tuple[Array, ...]:
+    """A member as a tuple: a pair of moments has two parts, anything else one."""
     return member if isinstance(member, tuple) else (member,)
 
 
