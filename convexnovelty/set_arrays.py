@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -163,9 +162,9 @@ def implied(arrays: Arrays) -> list[int]:
 
 
 def reach_from(description: Description, at: Array) -> float | None:
-    """How far a set reaches from a member along random lines, to a power of 1,024, by the values of its constraints alone.
+    """How far a set reaches from a member along random lines, to a power of two, by the values of its constraints alone.
 
-    No unit has to be known for that, and in steps sets of other radii have the same arrays. None where the point is no member to
+    No unit has to be known for that. None where the point is no member to
     the last digit, or next to none, where further variables have a say, and where the set does not end.
     """
     v = cp.Variable(at.size, value=at)
@@ -188,9 +187,10 @@ def reach_from(description: Description, at: Array) -> float | None:
             middle = (low + high) // 2
             low, high = (middle, high) if holds(at + 2.0**middle * step) else (low, middle)
         reach = max(reach, 2.0**low)
-    if reach <= SMALLEST * float(np.abs(at).max(initial=0.0)):
+    # Of a flat set no line holds more than its member.
+    if reach <= max(2.0**-DOUBLINGS, SMALLEST * float(np.abs(at).max(initial=0.0))):
         return None
-    return 2.0 ** (10 * round(math.log2(reach) / 10))
+    return reach
 
 
 def _refuse_misleading(constraint: cp.Constraint, v: cp.Variable, name: str) -> None:

@@ -48,6 +48,7 @@ POINT = 1e-3  # size, as a share of the centre's, that a solver may leave of a s
 NEAR = 0.5  # distance, beside the set's size, up to which a centre may be a member: rounding moves a thin one by much
 TINY = 1e-2  # share of its unit below which what a joint set adds to its centre is measured in a unit of its own
 SHOWN = 1e-6  # share of a variance that no solver takes for none
+FAR_FROM_ONE = 2.0**10  # how far off from one a set of points must reach for it to be measured in a unit of its own
 NO_SIZE = 1e-7  # size up to which nothing is left that a worst case would show
 
 
@@ -257,11 +258,11 @@ def _inward(uncertainty: Any) -> list[Array]:
 def _units(uncertainty: Any, describe: Callable[[Any], Any]) -> Array:
     """A size for each entry of that vector, by what the centre is like: squares of lengths for covariances.
 
-    How far a set of points or means reaches is asked of its constraints where the centre's own length is not of the order of one:
-    steps from a far centre have nothing to do with its distance from the origin.
+    How far a set of points or means reaches is asked of its constraints: steps from a far centre have nothing to do with its
+    distance from the origin, and the origin says nothing of them.
 
-    Powers of two, so that the arrays have the same digits in all units; ones for what is no more than 32 times off, so that
-    most sets have ones.
+    Powers of two, so that the arrays have the same digits in all units; ones for what is no more than 32 times off, of sets
+    round the origin a thousand times, so that most sets have ones.
     """
     if isinstance(uncertainty, (CovarianceSet, MomentSet)):
         pairs = isinstance(uncertainty, MomentSet)
@@ -274,8 +275,10 @@ def _units(uncertainty: Any, describe: Callable[[Any], Any]) -> Array:
         rows, columns = triangle(lengths.size)
         return np.concatenate([lengths[: lengths.size * pairs], lengths[rows] * lengths[columns]])
     center = _flat_center(uncertainty)
-    reach = reach_from(describe, center)
-    return np.full(center.size, _step(float(np.abs(center).max())) if reach is None else reach)
+    unit, reach = _step(float(np.abs(center).max())), reach_from(describe, center)
+    if reach is not None and (unit != 1.0 or not 1 / FAR_FROM_ONE <= reach <= FAR_FROM_ONE):
+        unit = 2.0 ** (10 * round(math.log2(reach) / 10))
+    return np.full(center.size, unit)
 
 
 def _start(uncertainty: Any) -> Array:
