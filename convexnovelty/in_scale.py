@@ -29,11 +29,8 @@ __all__ = ["InScale"]
 # Sweeps of the scaling; a large dense program cannot pay for more, and its rows are alike.
 SWEEPS, FEW, MANY_ENTRIES = 16, 4, 10**5
 LEFT = 1e-9  # size, as posed or in scale, up to which a slack or a multiplier below zero is what an interior point method leaves
-WIDER = (
-    1.0,
-    10.0,
-    100.0,
-)  # times the tolerances that are asked for, which a program in units of its own is solved to, one after another
+# Times the tolerances that are asked for, to which a program in units of its own is solved, one after another.
+WIDER = (1.0, 10.0, 100.0, 1000.0)
 SHOWN = 1e-8  # residual in units of its own that shows a point to be an optimum
 CERTIFICATE = 1e-6  # size of a certificate's residual, beside what it claims, up to which it counts
 
@@ -142,7 +139,7 @@ class InScale:
         return self._posed[0]
 
     def dual_problem(self) -> tuple[cp.Problem, dict[str, cp.Variable | Quantity]]:
-        """The conic dual with its letters; where variables were given units, multipliers are those of the program in units."""
+        """The conic dual with its letters, which are those of the program as it was posed, in whatever units it is solved."""
         posed, units, steps = self._posed
         problem, letters = posed.dual_problem()
         if not self.in_units:
