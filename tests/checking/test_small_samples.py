@@ -11,6 +11,8 @@ import convexnovelty as cn
 from convexnovelty.checking import checker
 from convexnovelty.checking.instances import Case, Knobs
 from convexnovelty.declare import Instance
+from convexnovelty.methods import single_class_mpm
+from convexnovelty.uncertainty import KLBall, LoewnerInterval, WishartBall
 
 # Nothing is separated: points lie on both sides of the origin, or as far around it as the positions they may have, and w = 0.
 ORIGIN_IN_THE_HULL = [
@@ -150,3 +152,32 @@ def test_ends_without_an_optimum_agree_where_both_say_the_same_or_are_a_program_
     found = {(row.source, row.target): row for row in report.rows}
     assert found["primal", "robust"].verdict == "fail" and found["robust_dual", "robust"].verdict == "not checked"
     assert found["robust_dual", "robust"].reason.startswith("a program and its dual: UnboundedError")
+
+
+def _fewer_points(seed):
+    rng = np.random.default_rng(seed)
+    dimension = int(rng.integers(3, 8))
+    points = rng.normal(size=(int(rng.integers(3, dimension + 1)), dimension)) * rng.uniform(0.1, 10.0, dimension) + 3.0
+    return points, cn.Moments.estimate(points)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "recipe", [None, WishartBall(0.2), KLBall(0.1), WishartBall(0.2) & LoewnerInterval(0.1)], ids=repr
+)
+def test_fewer_points_than_columns_are_told_apart_for_certain(recipe, seed):
+    """No member varies along a normal that is orthogonal to all differences of points: the optimum is zero, by cutting planes too."""
+    points, moments = _fewer_points(seed)
+    solution = cn.single_class_mpm(moments, 0.8, recipe).solve()
+    assert np.abs((points - points.mean(axis=0)) @ solution.values["a"]).max() <= 1e-6
+    assert single_class_mpm.semi_infinite(moments, 0.8, recipe).objective <= 1e-7
+
+
+@pytest.mark.parametrize("recipe", [None, WishartBall(0.2)], ids=repr)
+def test_a_check_of_fewer_points_than_columns_compares_no_regions(recipe):
+    """Any multiple of such a normal separates as well, and so do others beside it."""
+    report = cn.check(cn.single_class_mpm(_fewer_points(1)[1], 0.8, recipe))
+    assert not [(row.claim, row.reason) for row in report.rows if row.verdict == "fail"]
+    steps = [row for row in report.rows if row.source == "semi_infinite"]
+    assert steps and all(np.isnan(row.decision_gap) for row in steps)
+    assert all("whose multiples separate as well" in row.reason for row in steps)
