@@ -1097,3 +1097,29 @@ def test_a_master_that_fails_at_the_end_leaves_the_best_point_so_far(monkeypatch
     found = module.semi_infinite(X, moments, 0.5, recipe)
     assert found.iterations == whole.iterations > 1
     assert found.objective >= whole.objective * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("variance", [0.0, 1e-12, 1e-6])
+@pytest.mark.parametrize("price", [None, 1.0])
+def test_a_column_in_which_negatives_hardly_vary_has_the_size_that_the_set_gives_it(variance, price):
+    """A Bures ball of radius 1 adds |w| to the deviation, and a Frobenius ball of one's own |w|^2 to the variance: written down in CVXPY."""
+
+    class Own(sets.CovarianceSet):
+        def membership(self, S):
+            return [cp.norm(S - self.center, "fro") <= self.radius]
+
+    positives, root = np.array([[3.5, 0.5], [4.5, 0.8], [2.5, 0.6]]), np.diag([2.0, np.sqrt(variance)])
+    moments = cn.Moments(np.zeros(2), root**2)
+    w, xi = cp.Variable(2), cp.Variable(3, nonneg=True)
+    slack = 0 if price is None else xi
+    cost = 0 if price is None else price * cp.sum(xi)
+    worst = {
+        sets.BuresBall(1.0): cp.square(cp.norm(root @ w) + cp.norm(w)),
+        Own(1.0): cp.sum_squares(root @ w) + cp.sum_squares(w),
+    }
+    for recipe, variances in worst.items():
+        problem = cp.Problem(cp.Minimize(variances + cost), [positives @ w >= 1 - slack])
+        truth = [problem.solve(solver=name) for name in ("CLARABEL", "ECOS")]
+        assert truth[0] == pytest.approx(truth[1], rel=1e-7)
+        found = cn.moment_classifier(positives, moments, price, recipe).solve()
+        assert found.objective == pytest.approx(truth[0], rel=1e-6)
