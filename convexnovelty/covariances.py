@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from convexnovelty.errors import IndefiniteError
 from convexnovelty.validation import Array
 
-__all__ = ["Spectrum", "leading", "own_axes", "own_root", "refuse_indefinite", "spectrum", "stacked"]
+__all__ = ["Spectrum", "factored", "leading", "own_axes", "own_root", "refuse_indefinite", "spectrum", "stacked"]
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -90,6 +90,16 @@ def stacked(F: Array, d: Array) -> Array:
     rows[: len(F)] = F
     rows[len(F) + np.arange(own.size), own] = np.sqrt(d[own])
     return rows
+
+
+def factored(rows: Array) -> tuple[Array, Array]:
+    """Singular values and right vectors of the rows of a factor; columns that are zero in all rows stay so.
+
+    What rounding left of them in a vector would pass for the whole of a column that has no deviation of its own.
+    """
+    _, values, axes = np.linalg.svd(rows, full_matrices=False)
+    axes[:, ~rows.any(axis=0)] = 0.0
+    return values, axes
 
 
 def leading(values: Array, axes: Array, rank: int | None, share: float) -> tuple[Array, Array]:

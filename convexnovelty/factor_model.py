@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from convexnovelty.covariances import EPS, leading
+from convexnovelty.covariances import EPS, factored, leading
 from convexnovelty.moments import Moments
 from convexnovelty.validation import Array, integer
 from convexnovelty.whitening import as_points, is_sparse
@@ -47,7 +47,7 @@ def factor_model(source: Any, rank: Any, *, scaled: bool = True) -> Moments:
     deviations = np.sqrt(moments.variances) if scaled else np.ones(moments.dimension)
     divisor = np.where(deviations > 0, deviations, 1.0)
     if isinstance(source, Moments):
-        _, values, axes = np.linalg.svd(source.loadings / divisor, full_matrices=False)
+        values, axes = factored(source.loadings / divisor)
         loadings, added = leading(values, axes, count, max(source.loadings.shape) * EPS)
         # Factors of the rows themselves bound what they cut; those of variances alone know nothing of correlations.
         return _assembled(source, loadings, added, divisor, source.specific_variances, source.forced_diagonal)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.columns import agree, by_name, entries_by_name, names_of, names_of_entries
-from convexnovelty.covariances import EPS, Spectrum, leading, spectrum, stacked
+from convexnovelty.covariances import EPS, Spectrum, factored, leading, spectrum, stacked
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import Estimate, estimate, exact_sum, nonnegative_vector
 from convexnovelty.factor_metric import FactorMetric
@@ -410,7 +410,7 @@ class Moments:
         rank = integer(rank, "rank", 1)
         if self.representation == "diagonal":
             return self
-        _, values, axes = np.linalg.svd(self.loadings, full_matrices=False)
+        values, axes = factored(self.loadings)
         loadings, added = leading(values, axes, rank, max(self.loadings.shape) * EPS)
         parts = Estimate(self.mean, loadings, self._specific + added, None, self._remainder)
         return Moments._made(parts, "low_rank", self.count, self.ddof)._after(self).named(self.names)

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from convexnovelty import datasets, estimates, streams
+from convexnovelty import datasets, estimates, moment_classifier, single_class_mpm, streams
 from convexnovelty.errors import IndefiniteError, InputError
+from convexnovelty.factor_model import factor_model
 from convexnovelty.moments import Moments
 
 REPRESENTATIONS = ("dense", "diagonal", "low_rank")
@@ -763,3 +764,29 @@ def test_weights_of_any_size_merge(scale: float, representation: str, rng: np.ra
     expected = np.diag(np.cov(X.T, aweights=w, bias=True))
     assert (one + other).variances == pytest.approx(expected, rel=1e-12)
     assert one.update(X[20:], scale * w[20:]).variances == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0])
+@pytest.mark.parametrize("made", ["truncated", "stream", "scaled factors"])
+def test_columns_that_never_vary_have_no_part_in_truncated_factors(made: str, value: float) -> None:
+    """What rounding leaves of them is no direction that tells classes apart: everything is as for dense moments."""
+    rng = np.random.default_rng(1)
+    X = np.insert(rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3)) + [3.0, -2.0, 4.0], [0, 3], value, axis=1)
+    dense = Moments.estimate(X)
+    if made == "truncated":
+        found = dense.truncated(4)
+    elif made == "stream":
+        found = streams.moments_of((X[i : i + 10] for i in range(0, 80, 10)), rank=4)
+    else:
+        found = factor_model(Moments.estimate(X, representation="low_rank"), 4)
+    assert not found.variances[[0, 4]].any()
+    v = dense.covariance @ np.arange(5.0)
+    assert found.multiply(found.solve(v)) == pytest.approx(v, rel=1e-9)
+    assert found.null_direction(found.mean - [0.0, 1.0, 1.0, 1.0, 0.0]) is None or value
+    one, other = (single_class_mpm(moments, 0.3).solve() for moments in (dense, found))
+    if value == 0.0:
+        assert other.objective == pytest.approx(one.objective, rel=1e-7)
+        rare = X[:10] + [0.0, 6.0, -4.0, 8.0, 0.0]
+        one, other = (moment_classifier(rare, moments, 0.1).solve() for moments in (dense, found))
+        assert other.objective == pytest.approx(one.objective, rel=1e-6)
+        assert other.guarantee.bound == pytest.approx(one.guarantee.bound, rel=1e-6)
