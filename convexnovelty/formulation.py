@@ -437,6 +437,11 @@ class Formulation:
         for tunable in self._tunables.values():
             if isinstance(tunable, Tunable):
                 tunable.as_printed()
+        used = {v.id for v in problem.variables()}
+        bounds = [bound for q in self._quantities.values() for bound in q.bounds(used)]
+        present = {constraint.id for constraint in problem.constraints}
+        if missing := [bound for bound in bounds if bound.id not in present]:
+            problem = cp.Problem(problem.objective, [*problem.constraints, *missing])
         derived = Formulation(
             problem,
             self._quantities,
@@ -450,8 +455,9 @@ class Formulation:
             search=None if self._search is None else _bound(self._search, f"{self.name} {remark}"),
             rounded=self._rounded,
         )
-        # Its own variables are of size one. What is added has the user's units.
-        derived._attempts = Attempts(problem, sized=self.problem.variables())
+        # Its own variables are of size one, and what its axes leave out. What is added has the user's units.
+        unreached = [letter for quantity in self._quantities.values() for letter in quantity.letters[1:]]
+        derived._attempts = Attempts(problem, sized=[*self.problem.variables(), *unreached])
         return derived
 
     def _anew(self) -> Formulation | None:
@@ -477,7 +483,7 @@ class Formulation:
 
     def _leaves(self) -> dict[int, Any]:
         """The variables and parameters of the program by their ids, in an order that depends on the recipe alone."""
-        letters = [quantity.variable for quantity in self._quantities.values()]
+        letters = [letter for quantity in self._quantities.values() for letter in quantity.letters]
         leaves = [*letters, *self.problem.variables(), *self.problem.parameters()]
         return {leaf.id: leaf for leaf in leaves}
 
@@ -676,6 +682,9 @@ class Formulation:
         residuals = self._attempts.climb(rungs, attempts, timing)
         if residuals is None:
             raise self._failure(attempts)
+        used = {v.id for v in self.problem.variables()}
+        for quantity in self._quantities.values():
+            quantity.forget(used)
         return residuals
 
     def _reading(self) -> Reading:
@@ -769,7 +778,7 @@ class Formulation:
         values = {name: value for name, value in values.items() if name in letters}
         if not all(np.isfinite(np.asarray(value, dtype=float)).all() for value in values.values()):
             return math.nan, math.inf
-        fixed = {q.variable.id for name, q in self._quantities.items() if name in values}
+        fixed = {letter.id for name, q in self._quantities.items() if name in values for letter in q.letters}
         if any(v.id not in fixed for v in self.problem.variables()):
             return None
         with np.errstate(over="ignore", invalid="ignore"):

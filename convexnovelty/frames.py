@@ -16,6 +16,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.formulation import Quantity
 from convexnovelty.moments import Moments
+from convexnovelty.quantities import LONG
 from convexnovelty.uncertainty import evaluate_deviation
 from convexnovelty.validation import Array
 
@@ -23,9 +24,6 @@ __all__ = ["Frame", "far_beyond"]
 
 # Directions whose deviation is below this share of the unit are scaled as if they had it.
 FLOOR = 1e-6
-
-# The length, in deviations, up to which a direction without nominal variance may help a set's worst case.
-LONG = 1e5
 
 # A mean that lies no more deviations off is at the origin, which no direction tells it from.
 NOWHERE = 1e-8

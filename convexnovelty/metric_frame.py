@@ -149,7 +149,7 @@ class MetricFrame:
         if mean_penalty is not None:
             self.unit = min(self.unit, mean_penalty)
         self.scale = math.sqrt(self.unit)
-        self.w = Quantity(self.y, self.scale, self.axes, self.inverse)
+        self.w = Quantity(self.y, self.scale, self.axes, self.inverse, unseen=True)
 
     def _worst_variances(self, centred: MomentSet) -> Array:
         """The variances of the columns, of small ones with what the set adds to them: in it they may be as large as any."""

@@ -120,7 +120,7 @@ class Posed:
     def in_unit(self, unit: float) -> Posed:
         """The same program over the same variable in another unit of lengths."""
         share, w = unit / self.unit, self.w
-        moved = Quantity(w.variable, axes=share * w.axes, inverse=w.inverse / share)
+        moved = Quantity(w.variable, 1.0, share * w.axes, w.inverse / share, unseen=True)
         return replace(self, w=moved, rows=self.rows / share, unit=unit)
 
     def covariance(self, S: Any) -> Any:
@@ -236,28 +236,45 @@ class Sample:
         along, terms = self.points @ axes, np.abs(self.points) @ np.abs(axes)
         return np.where((np.abs(along) <= CANCELLED * terms).all(axis=0), 0.0, along)
 
-    def posed(self) -> Posed:
-        """Principal axes where the set allows them (its cone is then sparse), and scales that make deviations one."""
+    def _principal(self) -> tuple[Moments, Array]:
+        """The moments in the axes of the program, and these: principal ones where the set allows them, whose cone is then sparse."""
         moments, p = self.moments, self.moments.dimension
-        axes, variances = np.eye(p), np.array(moments.variances)
-        if self.recipe.rotation_invariant:
-            # All p axes, also those without variance, in which the set may add some.
-            _, sigma, basis = np.linalg.svd(np.vstack([moments.factor, np.zeros((1, p))]), full_matrices=True)
-            axes, variances = basis.T, np.zeros(p)
-            variances[: min(sigma.size, p)] = sigma[:p] ** 2
-            moments = Moments.diagonal(axes.T @ moments.mean, variances, count=moments.count)
+        if not self.recipe.rotation_invariant:
+            return moments, np.eye(p)
+        # All p axes, also those without variance, in which the set may add some.
+        _, sigma, basis = np.linalg.svd(np.vstack([moments.factor, np.zeros((1, p))]), full_matrices=True)
+        variances = np.zeros(p)
+        variances[: min(sigma.size, p)] = np.where(sigma > CANCELLED * sigma[0], sigma, 0.0)[:p] ** 2
+        return Moments.diagonal(basis @ moments.mean, variances, count=moments.count), basis.T
+
+    def _variances(self, nominal: Array, axes: Array) -> tuple[Array, Array]:
+        """The worst variances along axes, those to be posed in, and along which axes no member has any."""
+        flat = nominal == 0
         if self.worst is not None:
             variances = np.einsum("ij,ik,kj->j", axes, self.worst, axes)
-        elif not variances.all():
+        elif flat.any():
             # A column that never varies in the sample may vary in the set.
             variances = np.array([evaluate_deviation(self.centred, axis) ** 2 for axis in axes.T])
-        if self.worst is None:
-            variances = variances + far_beyond(self.centred, axes, variances)
-        scales = 1 / np.sqrt(np.maximum(variances, (FLOOR * self.features.unit) ** 2))
-        rows = self._along(axes) * scales
-        unit = middle_length(np.einsum("ij,ij->i", rows, rows))
-        y = cp.Variable(p, name="w")
-        inverse = (axes / scales).T
-        # Along an axis in which no point has a part w may have any; it has none.
-        w = Quantity(y, axes=unit * axes * np.where(rows.any(axis=0), scales, 0.0), inverse=inverse / unit)
+        else:
+            variances = nominal
+        if self._ridge is not None:
+            return variances, flat & (self._ridge == 0)
+        flat = flat & (variances <= FLOOR**2 * variances.max())
+        return variances + (far_beyond(self.centred, axes, variances) if self.worst is None else 0.0), flat
+
+    def posed(self) -> Posed:
+        """The program in axes that the set allows, and scales that make deviations one."""
+        moments, axes = self._principal()
+        variances, flat = self._variances(np.array(moments.variances), axes)
+        along, size = self._along(axes), self.features.unit
+        parts = np.sqrt((along**2).mean(axis=0))
+        # Along an axis in which neither a point has a part nor a member a deviation, w may have any; it has none. Where points
+        # have parts, these are the axis's unit.
+        hidden = flat & (parts <= CANCELLED * size)
+        scales = 1 / np.where(flat & ~hidden, parts, np.sqrt(np.maximum(variances, (FLOOR * size) ** 2)))
+        rows = np.where(hidden, 0.0, along * scales)
+        unit, inverse = middle_length(np.einsum("ij,ij->i", rows, rows)), (axes / scales).T
+        y = cp.Variable(scales.size, name="w")
+        there = np.where(hidden, 0.0, unit * scales), np.where(hidden, 0.0, 1 / (unit * scales))
+        w = Quantity(y, 1.0, axes * there[0], (axes * there[1]).T, unseen=True)
         return Posed(moments, w, rows / unit, cp.multiply(scales, y), unit, inverse)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,11 +13,28 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, number, shown
 
-__all__ = ["Quantity", "Tunable", "as_quantity", "as_tunable", "tune"]
+__all__ = ["LONG", "Quantity", "Tunable", "as_quantity", "as_tunable", "tune"]
+
+# The length, in deviations, up to which a direction without variance may help a set's worst case, or what a user adds.
+LONG = 1e5
+
+
+class Unreached(NamedTuple):
+    """Directions of a letter that its program does not see: their ``variable`` z of shape (k,), the matrix N of shape (p, k), the
+    matrix that takes Nz back to z, and the ``bounds`` that keep z finite."""
+
+    variable: cp.Variable
+    axes: Array
+    inverse: Array
+    bounds: list[Any]
 
 
 class Quantity:
-    r"""A letter of the paper: :math:`q = \text{shift} + \text{unit}\cdot V x` for the solver's own variable :math:`x`.
+    r"""A letter of the paper: :math:`q = \text{shift} + \text{unit}\cdot(V x + N z)` for the solver's own variable :math:`x`.
+
+    A program in axes that a covariance gives may have fewer of them than the letter has entries: where one column follows from
+    others, no term of it sees what is left. What a user adds may see it. So z is a variable of programs with such terms, and zero
+    in the paper's own; N is what ``inverse`` takes to zero.
 
     Parameters
     ----------
@@ -24,6 +42,7 @@ class Quantity:
     unit : the size of the quantity in the user's units, of each entry where they differ.
     axes, inverse : the matrix V of shape (p, r) and the matrix that takes q / unit back to x, dense or sparse, or None for both.
     shift : what the solver's variable is measured from, in the user's units; None for the origin.
+    unseen : whether the letter is free along what dense axes leave out, those of zeros counting as none; else it has no part there.
     """
 
     def __init__(
@@ -33,22 +52,67 @@ class Quantity:
         axes: Any = None,
         inverse: Any = None,
         shift: Array | float | None = None,
+        unseen: bool = False,
     ) -> None:
         self.variable = variable
         self.unit = unit
         self.axes = axes
         self.inverse = inverse
         self.shift = shift
+        self.unseen = unseen
 
     @property
     def expression(self) -> cp.Expression:
         """The quantity in the user's units, to be used in further constraints."""
         rotated = self.variable if self.axes is None else self.axes @ self.variable
+        if self.unreached is not None:
+            rotated = rotated + self.unreached.axes @ self.unreached.variable
         if np.ndim(self.unit):
             scaled = cp.multiply(self.unit, rotated)
         else:
             scaled = rotated if self.unit == 1.0 else self.unit * rotated
         return scaled if self.shift is None else scaled + self.shift
+
+    @cached_property
+    def unreached(self) -> Unreached | None:
+        """What the axes leave out, or None where that is nothing or not free. It is looked for when somebody may use it."""
+        if not self.unseen or sparse.issparse(self.axes):
+            return None
+        reached = self.axes.any(axis=0)
+        p, r = self.axes.shape[0], int(reached.sum())
+        if r >= p:
+            return None
+        rows = np.asarray(self.inverse)[reached]
+        sizes = np.linalg.norm(rows, axis=0)
+        # A column without a deviation has no unit of its own.
+        known = sizes[sizes > 0]
+        sizes = np.where(sizes > 0, sizes, np.median(known) if known.size else 1.0)
+        null = np.linalg.qr((rows / sizes).T, mode="complete")[0][:, r:]
+        z = cp.Variable(p - r)
+        z.save_value(np.zeros(p - r))
+        return Unreached(z, null / sizes[:, None], (null * sizes[:, None]).T, [cp.norm_inf(z) <= LONG])
+
+    @property
+    def letters(self) -> list[cp.Variable]:
+        """The solver's variables of which it is made."""
+        return [self.variable] if self.unreached is None else [self.variable, self.unreached.variable]
+
+    @property
+    def _looked_for(self) -> Unreached | None:
+        """What the axes leave out, if somebody has asked for it before: it is zero otherwise."""
+        found: Unreached | None = self.__dict__.get("unreached")
+        return found
+
+    def forget(self, used: set[int]) -> None:
+        """Put what the axes leave out to zero, unless it is among the variables, by their ids, that a program uses."""
+        beyond = self._looked_for
+        if beyond is not None and beyond.variable.id not in used:
+            beyond.variable.save_value(np.zeros(beyond.variable.shape))
+
+    def bounds(self, used: set[int]) -> list[Any]:
+        """The constraints that a program needs which uses these variables."""
+        beyond = self._looked_for
+        return beyond.bounds if beyond is not None and beyond.variable.id in used else []
 
     @property
     def value(self) -> Any:
@@ -60,14 +124,19 @@ class Quantity:
         value = np.asarray(held.toarray() if sparse.issparse(held) else held, dtype=float)
         if self.axes is not None:
             value = self.axes @ value
+        if (beyond := self._looked_for) is not None and beyond.variable.value is not None:
+            value = value + beyond.axes @ beyond.variable.value
         value = self.unit * value if self.shift is None else self.unit * value + self.shift
         return float(value) if value.ndim == 0 else value
 
     def assign(self, value: Any) -> None:
-        """Give the solver's variable the value that stands for ``value`` in the user's units."""
+        """Give the solver's variables the values that stand for ``value`` in the user's units."""
         numbers = np.asarray(value, dtype=float)
         numbers = (numbers if self.shift is None else numbers - self.shift) / self.unit
-        self.variable.save_value(numbers if self.inverse is None else self.inverse @ numbers)
+        own = numbers if self.inverse is None else self.inverse @ numbers
+        self.variable.save_value(own)
+        if (beyond := self._looked_for) is not None:
+            beyond.variable.save_value(beyond.inverse @ (numbers - self.axes @ own))
 
 
 class Tunable:

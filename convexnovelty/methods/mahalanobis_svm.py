@@ -472,7 +472,7 @@ def derived_counterpart(
             [posed.rows @ posed.w.variable >= rho - xi, deviation.value <= u, u <= 1, *deviation.constraints],
         ),
         {
-            "w": Quantity(posed.w.variable, axes=axes),
+            "w": Quantity(posed.w.variable, 1.0, axes, posed.w.inverse * posed.unit, unseen=True),
             "xi": Quantity(xi, posed.unit),
             "rho": Quantity(rho, posed.unit),
             "u": Quantity(u),
@@ -750,7 +750,7 @@ def primal(
     return Formulation(
         cp.Problem(cp.Minimize(cp.sum_squares(y) / 2 + price * cp.sum(xi) - rho), [rows @ y >= rho - xi]),
         {
-            "w": Quantity(y, unit, metric.root, metric.inverse),
+            "w": Quantity(y, unit, metric.root, metric.inverse, unseen=True),
             "xi": Quantity(xi, unit**2),
             "rho": Quantity(rho, unit**2),
         },

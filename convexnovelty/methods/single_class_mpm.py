@@ -531,6 +531,12 @@ def _range(matrix: Array) -> tuple[Array, Array]:
     return values[kept], vectors[:, kept]
 
 
+def _outside(vectors: Array, k: Array) -> Array | None:
+    """The part of k outside of the span of orthonormal vectors, or None where that is rounding."""
+    outside = k - vectors @ (vectors.T @ k)
+    return outside if np.linalg.norm(outside) > 1e-9 * np.linalg.norm(k) else None
+
+
 def _expansion_reading(
     features: FeatureMap, gamma: Array, uncertainty: UncertaintySet | None, tail: tails.Tail, alpha: float
 ) -> Reading:
@@ -591,9 +597,12 @@ def kernel_socp(
     gram, k, L = _expansion(features)
     # The cone's matrix is whitened once, gamma = V D y with D = diag(values)^(-1/2): the solver then sees |y| <= u.
     values, vectors = _range(L.T @ L + rho * gram)
-    axes = vectors / np.sqrt(values)
-    y, u = cp.Variable(values.size, name="gamma"), cp.Variable(name="u")
-    gamma = Quantity(y, features.unit**-2, axes, (vectors * np.sqrt(values)).T)
+    axes, inverse = vectors / np.sqrt(values), (vectors * np.sqrt(values)).T
+    if (outside := _outside(vectors, k)) is not None:
+        # Coefficients without deviation that tell the mean from the origin are an axis of their own, which the cone does not see.
+        axes, inverse = np.column_stack([axes, outside / (k @ outside)]), np.vstack([inverse, outside])
+    y, u = cp.Variable(len(inverse), name="gamma"), cp.Variable(name="u")
+    gamma = Quantity(y, features.unit**-2, axes, inverse, unseen=True)
 
     def read(values: Any) -> Reading:
         return _expansion_reading(features, values["gamma"], uncertainty, tail, tunable.value)
@@ -604,7 +613,7 @@ def kernel_socp(
             raise _refused(tail, tunable.value, zeta - nu)
 
     return Formulation(
-        cp.Problem(cp.Minimize(u), [cp.norm(y) <= u, (k @ axes) @ y - 1 >= multiplier * u]),
+        cp.Problem(cp.Minimize(u), [cp.norm(y[: values.size]) <= u, (k @ axes) @ y - 1 >= multiplier * u]),
         {"gamma": gamma, "u": u},
         read=read,
         composed=read,
@@ -632,8 +641,7 @@ def kernel_closed_form(
     gram, k, L = _expansion(features)
     values, vectors = _range(L.T @ L + rho * gram)
     along = vectors.T @ k
-    outside = k - vectors @ along
-    if np.linalg.norm(outside) > 1e-9 * np.linalg.norm(k):
+    if (outside := _outside(vectors, k)) is not None:
         return _expanded(
             features, outside / (k @ outside) / features.unit**2, 0.0, uncertainty, tail, alpha, "closed form"
         )

@@ -324,13 +324,13 @@ class _Frame:
             outside = common.null_direction(self.gap)
             if outside is not None:
                 # A direction without any variance that tells the means apart is an axis of its own.
-                along = outside - common.inverse.T @ (common.matrix.T @ outside)
+                beside = self.gap - common.inverse.T @ (common.matrix.T @ self.gap)
                 self.axes = np.column_stack([self.axes, outside / (outside @ self.gap)])
-                self.inverse = np.vstack([self.inverse, along * (outside @ self.gap) / (outside @ outside)])
+                self.inverse = np.vstack([self.inverse, beside])
         self.unit = float(1 / np.linalg.norm(self.axes.T @ self.gap))
         self.y = cp.Variable(self.axes.shape[1], name="a")
         self.posed = self.axes @ self.y
-        self.a = Quantity(self.y, self.unit, self.axes, self.inverse)
+        self.a = Quantity(self.y, self.unit, self.axes, self.inverse, unseen=True)
         self.distance = (self.unit * (self.axes.T @ self.gap)) @ self.y
 
     def deviation(self, factor: Array) -> Any:

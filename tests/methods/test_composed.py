@@ -11,7 +11,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty import KernelFeatures, LinearFeatures, Moments, kernels
 from convexnovelty.as_meant import as_meant
-from convexnovelty.errors import InfeasibleError, InputError
+from convexnovelty.errors import InfeasibleError, InputError, SolveError
 from convexnovelty.uncertainty import FrobeniusBall, NormBall
 
 X = np.random.default_rng(3).normal([4.0, 3.0], size=(20, 2))
@@ -390,3 +390,180 @@ def test_truths_are_constraints(kind):
     assert problem.subject_to(lambda v: kind(True)).solve().objective == pytest.approx(free, rel=1e-8)
     with pytest.raises(InfeasibleError):
         problem.subject_to(lambda v: [kind(False)]).solve()
+
+
+ROWS = np.random.default_rng(0).normal(size=(60, 3)) @ np.array([[1.0, 0.3, 0.0], [0.0, 1.0, 0.2], [0.0, 0.0, 1.0]])
+TOTAL = np.column_stack([ROWS + np.array([3.0, 4.0, 2.0]), ROWS[:, 0] + ROWS[:, 1] + 7.0])
+SHIFTED = TOTAL[:25] * 0.8 - np.array([5.0, 5.0, 4.0, 10.0])
+CENTRED = [(rows - rows.mean(axis=0)) / np.sqrt(len(rows)) for rows in (TOTAL, SHIFTED)]
+SAID = [
+    lambda w: [w[3] == 0],
+    lambda w: [w[0] == 0, w[3] <= 10],
+    lambda w: [w[0] == w[1]],
+    lambda w: [w[3] >= 0.5 * w[2] + 0.01],
+    lambda w: [cp.norm1(w) <= 5],
+]
+
+
+def nothing(w):
+    return 0.0
+
+
+def least(w, cost, kept, said):
+    return cp.Problem(cp.Minimize(cost), [*kept, *said(w)]).solve("CLARABEL")
+
+
+def two_classes(said, radius, term=nothing):
+    a, root = cp.Variable(4), np.sqrt(radius or 0.0) * np.eye(4)
+    deviations = [cp.norm(np.vstack([factor, root]) @ a) for factor in CENTRED]
+    return least(a, sum(deviations) + term(a), [(TOTAL - SHIFTED.mean(axis=0)).mean(axis=0) @ a == 1], said)
+
+
+def one_class(said, radius, term=nothing, points=TOTAL):
+    n, p = points.shape
+    w, xi, rho = cp.Variable(p), cp.Variable(n, nonneg=True), cp.Variable()
+    variance = cp.sum_squares((points - points.mean(axis=0)) @ w) / n + (radius or 0.0) * cp.sum_squares(w)
+    return least(w, variance / 2 + cp.sum(xi) / (0.3 * n) - rho + term(w), [points @ w >= rho - xi], said)
+
+
+def beside_moments(said, radius, term=nothing, penalty=None):
+    w, xi = cp.Variable(4), cp.Variable(60, nonneg=True)
+    variance = cp.sum_squares(CENTRED[1] @ w) + (radius or 0.0) * cp.sum_squares(w)
+    kept = [(TOTAL - SHIFTED.mean(axis=0)) @ w >= 1 - xi, *([xi == 0] if penalty is None else [])]
+    return least(w, variance + (penalty or 0.0) * cp.sum(xi) + term(w), kept, said)
+
+
+# Per case: the formulation for a set, its letter, and the value of the paper's program in the data's own columns.
+COLLINEAR = {
+    "two_class_mpm": (
+        lambda set_: cn.two_class_mpm(Moments.estimate(TOTAL), Moments.estimate(SHIFTED), set_),
+        "a",
+        two_classes,
+    ),
+    "kappa_search": (
+        lambda set_: cn.methods.two_class_mpm.kappa_search(Moments.estimate(TOTAL), Moments.estimate(SHIFTED), set_),
+        "a",
+        two_classes,
+    ),
+    "mahalanobis_svm": (lambda set_: cn.mahalanobis_svm(LinearFeatures(TOTAL), 0.3, set_), "w", one_class),
+    "mahalanobis primal": (
+        lambda set_: cn.methods.mahalanobis_svm.primal(LinearFeatures(TOTAL), 0.3, set_),
+        "w",
+        one_class,
+    ),
+    "moment_classifier": (
+        lambda set_: cn.moment_classifier(TOTAL, Moments.estimate(SHIFTED), uncertainty=set_),
+        "w",
+        beside_moments,
+    ),
+    "factors": (
+        lambda set_: cn.moment_classifier(
+            TOTAL, Moments.estimate(SHIFTED, representation="low_rank"), 0.01, uncertainty=set_
+        ),
+        "w",
+        lambda said, radius, term=nothing: beside_moments(said, radius, term, 0.01),
+    ),
+}
+
+
+@pytest.mark.parametrize("radius", [None, 1e-2])
+@pytest.mark.parametrize("name", COLLINEAR)
+def test_normals_are_free_along_columns_that_others_make(name, radius):
+    """The program's own axes leave that direction out, in which constraints cost nothing: `w[3] == 0` was that of a smaller problem."""
+    made, letter, value = COLLINEAR[name]
+    problem = made(None if radius is None else FrobeniusBall(radius))
+    for said in SAID if name != "kappa_search" else SAID[:3]:
+        found = problem.subject_to(lambda v: said(v[letter])).solve()  # noqa: B023
+        assert found.objective == pytest.approx(value(said, radius), rel=2e-6)
+        assert all(np.abs(c.violation()).max() < 1e-8 for c in said(cp.Constant(found.values[letter])))
+
+
+@pytest.mark.parametrize("name", [name for name in COLLINEAR if name != "kappa_search"])
+def test_terms_choose_among_normals_along_columns_that_others_make(name):
+    made, letter, value = COLLINEAR[name]
+    problem = made(None)
+    for term in (lambda w: 0.02 * cp.norm1(w), lambda w: 0.02 * cp.sum_squares(w)):
+        found = problem.plus(lambda v: term(v[letter])).solve()  # noqa: B023
+        assert found.objective == pytest.approx(value(lambda w: [], None, term), rel=2e-6)
+
+
+@pytest.mark.parametrize("name", COLLINEAR)
+def test_what_the_axes_leave_out_belongs_to_programs_with_additions_alone(name):
+    made, letter, value = COLLINEAR[name]
+    problem = made(None)
+    before = problem.solve().values[letter]
+    # Written on the formulation's own variables, the constraint shares them with it.
+    bound = problem.subject_to(problem.variables[letter][3] == 0)
+    assert bound.solve().objective == pytest.approx(value(SAID[0], None), rel=1e-6)
+    np.testing.assert_allclose(problem.variables[letter].value[3], 0.0, atol=1e-12)
+    after = problem.solve().values[letter]
+    np.testing.assert_allclose(after, before, rtol=1e-9)
+    np.testing.assert_allclose(problem.variables[letter].value, before, rtol=1e-9)
+    again = problem.subject_to(lambda v: v[letter][3] == 0).subject_to(lambda v: v[letter][1] >= 0)
+    assert again.solve().objective == pytest.approx(value(lambda w: [w[3] == 0, w[1] >= 0], None), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["two_class_mpm", "mahalanobis_svm", "mahalanobis primal", "moment_classifier"])
+def test_values_along_columns_that_others_make_are_judged_as_they_are(name):
+    made, letter, _ = COLLINEAR[name]
+    problem = made(None)
+    bound, found = problem.subject_to(lambda v: v[letter][3] == 0), problem.solve()
+    moved = {**found.values, letter: found.values[letter] + np.array([2.0, 2.0, 0.0, -2.0])}
+    objective, violation = problem.evaluate(moved)
+    assert objective == pytest.approx(found.objective, rel=1e-9) and violation < 1e-8
+    assert bound.evaluate(moved)[1] == pytest.approx(abs(moved[letter][3]), rel=1e-9)
+
+
+def test_constraints_hold_for_fewer_points_than_columns():
+    points = np.random.default_rng(5).normal(size=(6, 9)) + 2.0
+    problem = cn.mahalanobis_svm(LinearFeatures(points), 0.3, FrobeniusBall(0.05))
+    for said in (lambda w: [w[3] == 0], lambda w: [w[0] == w[1], w[8] <= 0], lambda w: [cp.norm_inf(w) <= 0.5]):
+        right = one_class(said, 0.05, points=points)
+        assert problem.subject_to(lambda v: said(v["w"])).solve().objective == pytest.approx(right, rel=1e-6)  # noqa: B023
+
+
+def test_a_constant_column_that_a_constraint_takes_away_leaves_a_plane():
+    """Along it no deviation bounds the plane but the constraint does; values were off by millions (2e7 for -6.9)."""
+    points = np.column_stack([TOTAL, np.full(60, 5.0)])
+    problem = cn.mahalanobis_svm(LinearFeatures(points), 0.3)
+    for said in (lambda w: [w[4] == 0, w[0] == 0], lambda w: [cp.norm(w) <= 3.0]):
+        right = one_class(said, None, points=points)
+        assert problem.subject_to(lambda v: said(v["w"])).solve().objective == pytest.approx(right, rel=1e-6)  # noqa: B023
+    with pytest.raises(SolveError):
+        problem.subject_to(lambda v: v["w"][0] >= v["w"][1]).solve()
+
+
+def test_columns_without_deviation_that_tell_the_means_apart_keep_constraints():
+    x, y = (np.column_stack([rows, np.full(len(rows), level)]) for rows, level in ((TOTAL, 5.0), (SHIFTED, 2.0)))
+    problem = cn.two_class_mpm(Moments.estimate(x), Moments.estimate(y))
+    a = cp.Variable(5)
+    deviation = cp.norm(CENTRED[0] @ a[:4]) + cp.norm(CENTRED[1] @ a[:4])
+    kept = [(x.mean(axis=0) - y.mean(axis=0)) @ a == 1, a[4] == 0.1, a[3] == 0]
+    found = problem.subject_to(lambda v: [v["a"][4] == 0.1, v["a"][3] == 0]).solve()
+    assert found.objective == pytest.approx(cp.Problem(cp.Minimize(deviation), kept).solve("CLARABEL"), rel=1e-6)
+    assert found.values["a"] @ (x.mean(axis=0) - y.mean(axis=0)) == pytest.approx(1.0, rel=1e-9)
+
+
+def test_coefficients_of_points_that_stand_twice_are_free_against_each_other():
+    """Of two equal points either may carry the coefficient: one of them at zero was counted as both (20.0 for 8.8)."""
+    points = np.vstack([TOTAL[:20], TOTAL[:2]])
+    features = KernelFeatures(points, kernels.gaussian(width=1.6))
+    problem = cn.methods.single_class_mpm.kernel_socp(
+        features, Moments.estimate(features.training), 0.3, FrobeniusBall(0.01)
+    )
+    free = problem.solve().objective
+    for place in (0, 21):
+        found = problem.subject_to(lambda v: v["gamma"][place] == 0).solve()  # noqa: B023
+        assert found.objective == pytest.approx(free, rel=1e-8) and abs(found.values["gamma"][place]) < 1e-12
+    assert problem.subject_to(lambda v: [v["gamma"][0] == 0, v["gamma"][20] == 0]).solve().objective > free * 1.01
+
+
+def test_coefficients_without_deviation_tell_the_mean_from_the_origin():
+    """Equal points in all directions of a kernel's features: their mean lies outside of the covariance's range, and no deviation is needed."""
+    features = KernelFeatures(TOTAL[:20], kernels.gaussian(width=1.6))
+    problem = cn.methods.single_class_mpm.kernel_socp(features, Moments.estimate(features.training), 0.6)
+    found = problem.solve()
+    assert found.objective == pytest.approx(0.0, abs=1e-9)
+    scores = features.gram @ found.values["gamma"]
+    np.testing.assert_allclose(scores, scores.mean(), rtol=1e-6)
+    assert scores.mean() >= 1 - 1e-9
