@@ -559,7 +559,7 @@ def test_coefficients_of_points_that_stand_twice_are_free_against_each_other():
 
 
 def test_coefficients_without_deviation_tell_the_mean_from_the_origin():
-    """Equal points in all directions of a kernel's features: their mean lies outside of the covariance's range, and no deviation is needed."""
+    """In the span of their features n points vary in n - 1 directions, and along the last one all score alike: no deviation is needed."""
     features = KernelFeatures(TOTAL[:20], kernels.gaussian(width=1.6))
     problem = cn.methods.single_class_mpm.kernel_socp(features, Moments.estimate(features.training), 0.6)
     found = problem.solve()
