@@ -237,7 +237,7 @@ class Sample:
         return np.where((np.abs(along) <= CANCELLED * terms).all(axis=0), 0.0, along)
 
     def _principal(self) -> tuple[Moments, Array]:
-        """The moments in the axes of the program, and these: principal ones where the set allows them, whose cone is then sparse."""
+        """The moments in the axes of the program, and these: principal ones, whose cone is sparse, where the set allows them."""
         moments, p = self.moments, self.moments.dimension
         if not self.recipe.rotation_invariant:
             return moments, np.eye(p)

@@ -42,7 +42,7 @@ class Quantity:
     unit : the size of the quantity in the user's units, of each entry where they differ.
     axes, inverse : the matrix V of shape (p, r) and the matrix that takes q / unit back to x, dense or sparse, or None for both.
     shift : what the solver's variable is measured from, in the user's units; None for the origin.
-    unseen : whether the letter is free along what dense axes leave out, those of zeros counting as none; else it has no part there.
+    unseen : whether the letter is free along what dense axes leave out (axes of zeros are none); else it has no part there.
     """
 
     def __init__(

@@ -469,7 +469,7 @@ COLLINEAR = {
 @pytest.mark.parametrize("radius", [None, 1e-2])
 @pytest.mark.parametrize("name", COLLINEAR)
 def test_normals_are_free_along_columns_that_others_make(name, radius):
-    """The program's own axes leave that direction out, in which constraints cost nothing: `w[3] == 0` was that of a smaller problem."""
+    """The program's own axes leave that direction out: with `w[3] == 0` the optimum was that of a smaller problem."""
     made, letter, value = COLLINEAR[name]
     problem = made(None if radius is None else FrobeniusBall(radius))
     for said in SAID if name != "kappa_search" else SAID[:3]:
@@ -559,7 +559,7 @@ def test_coefficients_of_points_that_stand_twice_are_free_against_each_other():
 
 
 def test_coefficients_without_deviation_tell_the_mean_from_the_origin():
-    """In the span of their features n points vary in n - 1 directions, and along the last one all score alike: no deviation is needed."""
+    """In the span of their features points vary in n - 1 directions; along the last one all score alike, without a deviation."""
     features = KernelFeatures(TOTAL[:20], kernels.gaussian(width=1.6))
     problem = cn.methods.single_class_mpm.kernel_socp(features, Moments.estimate(features.training), 0.6)
     found = problem.solve()
