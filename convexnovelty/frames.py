@@ -20,7 +20,10 @@ from convexnovelty.quantities import LONG
 from convexnovelty.uncertainty import evaluate_deviation
 from convexnovelty.validation import Array
 
-__all__ = ["Frame", "far_beyond"]
+__all__ = ["Frame", "allowed_variances", "far_beyond"]
+
+# Share of the largest variance below which a set may make one many times as large.
+SMALL = 1e-2
 
 # Directions whose deviation is below this share of the unit are scaled as if they had it.
 FLOOR = 1e-6
@@ -45,6 +48,14 @@ def far_beyond(uncertainty: Any, axes: Array, variances: Array) -> float:
     ends = [axes[:, int(place)] for place in (np.argmin(variances), np.argmax(variances))]
     added = max(evaluate_deviation(uncertainty, end) ** 2 - largest for end in ends)
     return added if added > LARGER * largest else 0.0
+
+
+def allowed_variances(uncertainty: Any, axes: Array, variances: Array) -> Array:
+    """The variances along axes, of small ones with what a centred set adds to them: in it they may be as large as any."""
+    found = np.array(variances)
+    for k in np.flatnonzero(found < SMALL * found.max()):
+        found[k] = max(found[k], evaluate_deviation(uncertainty, axes[:, k]) ** 2)
+    return found
 
 
 @dataclass(frozen=True)

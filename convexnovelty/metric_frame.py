@@ -18,9 +18,9 @@ from convexnovelty.covariances import EPS
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import moved
 from convexnovelty.formulation import Quantity
-from convexnovelty.frames import far_beyond
+from convexnovelty.frames import allowed_variances, far_beyond
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty import MomentSet, evaluate_deviation, worst_deviation
+from convexnovelty.uncertainty import MomentSet, worst_deviation
 from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.uncertainty.exact import Exact
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
@@ -37,9 +37,6 @@ DENSE = 2000
 
 # Up to this dimension low rank plus a diagonal is taken apart for its axes, in a fifth of a second.
 WHITENED = 500
-
-# Share of the largest variance below which a set may make a column's many times as large.
-SMALL = 1e-2
 
 # Sets whose worst covariance is S + rho I, which low rank plus a diagonal can hold.
 RIDGES = (FrobeniusBall, SpectralBall)
@@ -133,7 +130,9 @@ class MetricFrame:
                 deviations[flat] = np.where(sizes > 0, sizes, 1.0)
             self.axes, self.inverse = sp.diags_array(1 / deviations).tocsr(), sp.diags_array(deviations).tocsr()
         elif worst is None:
-            variances = self._worst_variances(uncertainty.centred(moments))
+            centred, columns = uncertainty.centred(moments), np.eye(moments.dimension)
+            variances = allowed_variances(centred, columns, moments.variances)
+            variances = variances + far_beyond(centred, columns, variances)
             deviations = np.sqrt(variances + 1e-12 * moments.variances.mean() + np.finfo(float).tiny)
             self.axes, self.inverse = np.diag(1 / deviations), np.diag(deviations)
         else:
@@ -150,14 +149,6 @@ class MetricFrame:
             self.unit = min(self.unit, mean_penalty)
         self.scale = math.sqrt(self.unit)
         self.w = Quantity(self.y, self.scale, self.axes, self.inverse, unseen=True)
-
-    def _worst_variances(self, centred: MomentSet) -> Array:
-        """The variances of the columns, of small ones with what the set adds to them: in it they may be as large as any."""
-        variances = np.array(self.moments.variances)
-        for column in np.flatnonzero(variances < SMALL * variances.max()):
-            axis = np.eye(variances.size)[column]
-            variances[column] = max(variances[column], evaluate_deviation(centred, axis) ** 2)
-        return variances + far_beyond(centred, np.eye(variances.size), variances)
 
     def _typical(self) -> float:
         """The squared distance of the positives' mean from the negatives', in deviations."""

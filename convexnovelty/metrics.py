@@ -19,10 +19,10 @@ from convexnovelty.covariances import refuse_indefinite
 from convexnovelty.errors import InputError, UnboundedError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Quantity
-from convexnovelty.frames import far_beyond
+from convexnovelty.frames import allowed_variances, far_beyond
 from convexnovelty.moments import Moments
 from convexnovelty.owned import read_only
-from convexnovelty.uncertainty import CovarianceSet, evaluate_deviation
+from convexnovelty.uncertainty import CovarianceSet
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.spectral_ball import SpectralBall
@@ -252,11 +252,8 @@ class Sample:
         flat = nominal == 0
         if self.worst is not None:
             variances = np.einsum("ij,ik,kj->j", axes, self.worst, axes)
-        elif flat.any():
-            # A column that never varies in the sample may vary in the set.
-            variances = np.array([evaluate_deviation(self.centred, axis) ** 2 for axis in axes.T])
         else:
-            variances = nominal
+            variances = allowed_variances(self.centred, axes, nominal)
         if self._ridge is not None:
             return variances, flat & (self._ridge == 0)
         flat = flat & (variances <= FLOOR**2 * variances.max())

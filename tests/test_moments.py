@@ -786,7 +786,7 @@ def test_columns_that_never_vary_have_no_part_in_truncated_factors(made: str, va
     one, other = (single_class_mpm(moments, 0.3).solve() for moments in (dense, found))
     if value == 0.0:
         assert other.objective == pytest.approx(one.objective, rel=1e-7)
-        rare = X[:10] + [0.0, 6.0, -4.0, 8.0, 0.0]
+        rare = X[:10] + np.array([0.0, 6.0, -4.0, 8.0, 0.0])
         one, other = (moment_classifier(rare, moments, 0.1).solve() for moments in (dense, found))
         assert other.objective == pytest.approx(one.objective, rel=1e-6)
         assert other.guarantee.bound == pytest.approx(one.guarantee.bound, rel=1e-6)

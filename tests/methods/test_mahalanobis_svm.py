@@ -742,3 +742,22 @@ def test_a_point_next_to_the_boundary_is_counted_alike_by_programs_and_the_estim
     inside = [solution.region.contains(features.training) for solution in made] + [detector.predict(X) > 0]
     assert all((one == inside[0]).all() for one in inside)
     assert counts == {str((~inside[0]).sum())} == {"26"}
+
+
+@pytest.mark.parametrize("deviation", [0.0, 1e-4, 1e-3])
+@pytest.mark.parametrize("radius", [0.003, 0.1])
+def test_a_column_that_hardly_varies_has_the_size_that_the_set_gives_it(deviation, radius):
+    """A Frobenius ball of one's own has the closed form of the catalogue's, S + r I, and that program is written down in CVXPY."""
+
+    class Own(CovarianceSet):
+        def membership(self, S):
+            return [cp.norm(S - self.center, "fro") <= self.radius]
+
+    for seed in range(3):
+        X = np.random.default_rng(seed).normal(size=(30, 3)) * [deviation, 1, 1] + np.array([4.0, 3.0, 5.0])
+        w, b, xi = cp.Variable(3), cp.Variable(), cp.Variable(30, nonneg=True)
+        worst = np.cov(X.T, bias=True) + radius * np.eye(3)
+        objective = cp.quad_form(w, worst) / 2 - b + cp.sum(xi) / 9
+        truth = cp.Problem(cp.Minimize(objective), [X @ w >= b - xi]).solve(solver="CLARABEL")
+        found = cn.mahalanobis_svm(cn.LinearFeatures(X), 0.3, Own(radius)).solve()
+        assert found.objective == pytest.approx(truth, rel=2e-6)
