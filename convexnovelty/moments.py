@@ -380,15 +380,20 @@ class Moments:
         return np.asarray(residual / self.metric.divisor)
 
     def rotated(self, axes: Any) -> Moments:
-        """The moments V'm and V'SV of the points in the axes V of shape (p, q), one a column; dense."""
+        """The moments V'm and V'SV of the points in the axes V of shape (p, q), one a column; dense.
+
+        An axis along which nothing varies has no variance, whatever rounding leaves of it.
+        """
         V = points(axes, "axes")
         if V.shape[0] != self.dimension:
             raise InputError(f"axes: {V.shape[0]} rows were found where the moments have dimension {self.dimension}")
         if self._dense is not None:
-            covariance = V.T @ self._dense @ V
+            covariance, share = V.T @ self._dense @ V, self.dimension * EPS
         else:
-            turned = self._loadings @ V
+            turned, share = self._loadings @ V, (self.dimension * EPS) ** 2
             covariance = turned.T @ turned + V.T @ (self._specific[:, None] * V)
+        still = covariance.diagonal() <= share * (np.abs(V).T @ np.sqrt(np.maximum(self.variances, 0.0))) ** 2
+        covariance[still], covariance[:, still] = 0.0, 0.0
         parts = Estimate(V.T @ self.mean, np.zeros((0, V.shape[1])), np.zeros(V.shape[1]), covariance)
         made = Moments._made(parts, "dense", self.count, self.ddof)._after(self)
         made._summed = False

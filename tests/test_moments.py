@@ -790,3 +790,25 @@ def test_columns_that_never_vary_have_no_part_in_truncated_factors(made: str, va
         one, other = (moment_classifier(rare, moments, 0.1).solve() for moments in (dense, found))
         assert other.objective == pytest.approx(one.objective, rel=1e-6)
         assert other.guarantee.bound == pytest.approx(one.guarantee.bound, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("representation", ["dense", "low_rank"])
+def test_axes_along_which_nothing_varies_have_no_variance(seed: int, representation: str) -> None:
+    """Columns of zeros, turned and turned back: rounding of the turned matrix is no variance, and no direction of its own."""
+    rng = np.random.default_rng(seed)
+    X = np.c_[rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3)) + [3.0, -2.0, 4.0], np.zeros((80, 2))]
+    moments = Moments.estimate(X, representation=representation)
+    turn = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    back = moments.rotated(turn).rotated(turn.T)
+    assert not back.covariance[3:].any() and not back.covariance[:, 3:].any()
+    assert back.covariance == pytest.approx(moments.covariance, rel=1e-9, abs=1e-12)
+    found, known = (single_class_mpm(held, 0.3).solve().objective for held in (back, moments))
+    assert found == pytest.approx(known, rel=1e-7)
+
+
+def test_a_small_variance_survives_a_turn_up_to_rounding() -> None:
+    variances, (c, s) = np.array([1.0, 1e-12]), (np.cos(0.7), np.sin(0.7))
+    turn = np.array([[c, -s], [s, c]])
+    found = Moments(np.zeros(2), turn @ np.diag(variances) @ turn.T).rotated(turn)
+    assert found.variances == pytest.approx(variances, rel=1e-3)

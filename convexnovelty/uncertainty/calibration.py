@@ -101,7 +101,8 @@ def calibrate(
     executor : any ``concurrent.futures`` executor, Dask's ``client.get_executor()`` too, for the resamples of the
         bootstrap; in this process by default. The answer does not depend on it.
 
-    Raises InputError where the law says nothing of the set, and where a point is longer than ``support_radius``.
+    Raises InputError where the law says nothing of the set, and where a point is longer than ``support_radius``
+    (of which nothing is known in the true metric, where DelageYe has it).
     """
     known_set(recipe, *MOMENTS, name="recipe", recipe=True)
     X = points(X, "X", minimum=2)
