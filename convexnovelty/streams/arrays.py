@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from convexnovelty.errors import InputError
 from convexnovelty.streams.source import Source, rows_at_once
@@ -24,7 +25,7 @@ class Arrays(Source):
         """See :meth:`Source.accepts`."""
         if hasattr(given, "__dask_graph__") or type(given).__module__.partition(".")[0] == "pyarrow":
             return False
-        return len(_shape(given)) == 2 and hasattr(given, "__getitem__")
+        return len(_shape(given)) == 2 and (hasattr(given, "__getitem__") or issparse(given))
 
     def raw(self) -> Iterator[Any]:
         """See :meth:`Source.raw`."""

@@ -503,3 +503,12 @@ def test_a_map_of_a_stream_knows_the_names_of_the_columns(kind, tmp_path):
     assert features.names == ["x", "y", "w"]
     np.testing.assert_array_equal(features.coordinates(moved), features.coordinates(new.to_numpy()))
     assert streams.features_of(train.to_numpy(), rank=5).names is None
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+def test_sparse_matrices_of_every_form_are_sources(form, kind):
+    X = np.random.default_rng(0).integers(0, 3, (40, 4)).astype(float)
+    made = getattr(sp, f"{form}_{kind}")(sp.csr_array(X))
+    found = streams.moments_of(made, rows=7)
+    assert found.covariance == pytest.approx(np.cov(X.T, bias=True), rel=1e-12)
