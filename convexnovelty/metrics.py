@@ -182,7 +182,9 @@ class Sample:
     @cached_property
     def moments(self) -> Moments:
         """Mean and nominal covariance, as a factor of n rows."""
-        mean, n = self.points.mean(axis=0), self.features.n
+        # Of a column that never varies the mean is its value, from which rounding of a sum of such leaves no deviation.
+        first, n = self.points[0], self.features.n
+        mean = np.where((self.points == first).all(axis=0), first, self.points.mean(axis=0))
         if self.weight == 0:
             return Moments.diagonal(mean, np.zeros(mean.size), count=n)
         return Moments.low_rank(mean, np.sqrt(self.weight) * (self.points - mean), count=n)

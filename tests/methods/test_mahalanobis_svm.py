@@ -761,3 +761,18 @@ def test_a_column_that_hardly_varies_has_the_size_that_the_set_gives_it(deviatio
         truth = cp.Problem(cp.Minimize(objective), [X @ w >= b - xi]).solve(solver="CLARABEL")
         found = cn.mahalanobis_svm(cn.LinearFeatures(X), 0.3, Own(radius)).solve()
         assert found.objective == pytest.approx(truth, rel=2e-6)
+
+
+@pytest.mark.parametrize("value", [3.0, 3.1, 0.1, 7.7])
+def test_the_value_of_a_column_that_never_varies_is_no_variance(value):
+    """The mean of thirty numbers 3.1 is another number, and what that leaves was taken for a deviation of 1e-15."""
+
+    class Own(CovarianceSet):
+        def membership(self, S):
+            return [cp.norm(S - self.center, "fro") <= self.radius]
+
+    X = np.c_[np.full(30, value), np.random.default_rng(0).normal(size=30) + 2]
+    features = cn.LinearFeatures(X)
+    assert Sample.of(features, Own(0.5)).moments.variances[0] == 0.0
+    known = cn.mahalanobis_svm(features, 0.3, FrobeniusBall(0.5)).solve().objective
+    assert cn.mahalanobis_svm(features, 0.3, Own(0.5)).solve().objective == pytest.approx(known, rel=1e-6)
