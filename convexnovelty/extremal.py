@@ -16,7 +16,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
 from convexnovelty.validation import Array, generator, integer, number, vector
 
-__all__ = ["ExtremalDistribution", "extremal_distribution", "largest_beyond", "varies"]
+__all__ = ["ExtremalDistribution", "extremal_distribution", "largest_beyond", "varies", "varies_in_any_units"]
 
 # Share of the largest variance in a covariance, whose entries are known to rounding of it, below which the variance along a
 # direction has fewer than five digits.
@@ -104,6 +104,12 @@ def varies(covariance: Array, normal: Array) -> bool:
     """Whether a'y varies by more than what rounding leaves of a covariance that has none along a."""
     largest = float(np.linalg.eigvalsh(covariance)[-1])
     return float(normal @ covariance @ normal) > TOLD * largest * float(normal @ normal)
+
+
+def varies_in_any_units(covariance: Array, normal: Array) -> bool:
+    """The same where each column is known to rounding of its own variance, so that units of the columns do not matter."""
+    terms = float(np.abs(normal) @ np.sqrt(np.maximum(np.diagonal(covariance), 0.0)))
+    return float(normal @ covariance @ normal) > TOLD * terms**2
 
 
 def largest_beyond(mean: Array, covariance: Array, normal: Array, offset: float) -> float:

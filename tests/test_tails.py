@@ -16,7 +16,7 @@ from convexnovelty import check, single_class_mpm, tails
 from convexnovelty.checking.tail_laws import rows_of_users_tails
 from convexnovelty.declare import Instance
 from convexnovelty.errors import IndefiniteError, InputError
-from convexnovelty.extremal import largest_beyond, varies
+from convexnovelty.extremal import largest_beyond, varies, varies_in_any_units
 from convexnovelty.moments import Moments
 from convexnovelty.tails import Tail, all_tails, as_tail, extremal_distribution
 
@@ -323,6 +323,14 @@ def test_the_largest_probability_beyond_an_offset_is_one_up_to_the_mean():
     for offset, truth in ((-1.0, 1.0), (0.0, 1.0), (2.0, 0.5), (6.0, 0.1)):
         assert largest_beyond(np.zeros(2), S, np.array([1.0, 0.0]), offset) == pytest.approx(truth, rel=1e-12)
     assert varies(S, np.array([0.0, 3.0])) and not varies(S / 4e10 + np.diag([1.0, 0.0]), np.array([0.0, 3.0]))
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_whether_a_projection_varies_does_not_hang_on_units_of_columns(unit):
+    D, S = np.diag([1.0, unit]), np.array([[2.0, 1.0], [1.0, 0.5 + 1e-6]])
+    assert varies_in_any_units(D @ S @ D, np.array([1.0, -1.0 / unit]))
+    assert varies_in_any_units(D @ S @ D, np.array([1.0, -2.0 / unit]))
+    assert not varies_in_any_units(D @ (S - np.diag([0.0, 1e-6])) @ D, np.array([1.0, -2.0 / unit]))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.direct import minimum
 from convexnovelty.errors import InfeasibleError, InputError, SolverError
-from convexnovelty.extremal import largest_beyond, varies
+from convexnovelty.extremal import largest_beyond, varies_in_any_units
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.frames import Frame
@@ -951,7 +951,7 @@ def attained(
     mean, covariance = Adversary(_centred(uncertainty, moments))(
         -region.normal, tails.as_tail(tail).kappa(confidence)
     ).member
-    if not varies(covariance, region.normal):
+    if not varies_in_any_units(covariance, region.normal):
         return []  # all of every member lies where its mean does, inside
     return [
         Claim(
