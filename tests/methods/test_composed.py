@@ -297,7 +297,7 @@ def test_multipliers_are_bound_by_constraints_without_a_number(features, said):
         added = said(alpha)
         right = cp.Problem(cp.Minimize(objective), hull + (added if isinstance(added, list) else [added]))
         found = formulation.subject_to(lambda v: said(v["alpha"])).solve()
-        assert found.objective == pytest.approx(right.solve("ECOS", abstol=1e-10, reltol=1e-10), rel=1e-6)
+        assert found.objective == pytest.approx(right.solve("CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11), rel=1e-6)
         assert found.values["alpha"] == pytest.approx(alpha.value, abs=1e-3)
 
 
