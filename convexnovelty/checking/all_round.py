@@ -33,7 +33,7 @@ from convexnovelty.uncertainty import Adversary, MeanSet, PointSet, UncertaintyS
 from convexnovelty.uncertainty.adversary import Worst
 from convexnovelty.validation import Array
 
-__all__ = ["rows_all_round"]
+__all__ = ["MEMBER", "rows_all_round"]
 
 AXES, DRAWN = 6, 6  # axes, and random directions, both ends of which are tried
 MEMBER = 1e-5  # distance, in units of the set, up to which something counts as a member

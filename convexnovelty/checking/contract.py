@@ -20,7 +20,7 @@ import numpy as np
 
 from convexnovelty import uncertainty as sets
 from convexnovelty.checking import set_laws
-from convexnovelty.checking.all_round import rows_all_round
+from convexnovelty.checking.all_round import MEMBER, rows_all_round
 from convexnovelty.checking.gaps import largest, shortfall
 from convexnovelty.checking.report import Row
 from convexnovelty.checking.set_values import (
@@ -44,7 +44,6 @@ from convexnovelty.validation import Array
 __all__ = ["check_set", "contract_rows", "rows_of_users_sets"]
 
 TOLERANCE = 1e-6
-MEMBER = 1e-5  # distance, in units of the set, up to which something counts as a member
 OWN_MOMENTS = 8  # dimension up to which a user's set is tried around the moments of the problem that holds it
 WELL = 1e-6  # share of the largest variance below which no nominal variance may lie for that
 
