@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # estimators that need no program read their thresholds here,
 __all__ = [
     "NOTHING",
     "NO_DIRECTION",
+    "beyond_boundary",
     "boundary_tie",
     "gram_form",
     "hidden_lengths",
@@ -65,6 +66,9 @@ SHARE_ROUNDING = 1e-9
 
 # Share of the largest score by which a point may lie above the offset and be a term of w.
 ON_MARGIN = 1e-7
+
+# Share of its bound by which a solver's multiplier of a point beyond the boundary may miss it. Clarabel left 1e-4 at slacks of a tie.
+AT_BOUND = 2e-4
 
 # How the sentence on a solution begins that separates nothing.
 NOTHING = "w = 0 to the solver's accuracy"
@@ -269,14 +273,28 @@ def terms_apart(points: Array, normal: Array, scores: Array, level: float) -> Ar
     return np.asarray(np.linalg.norm(normal) * np.linalg.norm(away, axis=1))
 
 
+def beyond_boundary(multipliers: Any, bounds: Any) -> NDArray[np.bool_] | None:
+    """Which points a solver's multipliers (n,) show to lie beyond the boundary, those at their ``bounds``; None where it shows none.
+
+    A near miss of the boundary and the error of a point on it may be of one size in scores, and are not in multipliers: a product of
+    slack and what is left to the bound is nothing at an optimum.
+    """
+    return None if multipliers is None else np.asarray(np.ravel(multipliers) >= (1 - AT_BOUND) * np.asarray(bounds))
+
+
 def boundary_scale(
-    scores: Array, level: float, apart: Array, shares: Array | None = None, doubts: Array | None = None
+    scores: Array,
+    level: float,
+    apart: Array,
+    shares: Array | None = None,
+    doubts: Array | None = None,
+    beyond: NDArray[np.bool_] | None = None,
 ) -> float:
     """The scale of scores w'x of training points, (n,), of which ties with a level are a share.
 
-    ``apart`` (n,) as in :func:`terms_apart`, ``doubts`` (n,) as in :func:`score_doubts`.
+    ``apart`` (n,) as in :func:`terms_apart`, ``doubts`` (n,) as in :func:`score_doubts`, ``beyond`` (n,) as in :func:`beyond_boundary`.
     """
-    scale = spread(scores, shares, level=level, apart=apart)
+    scale = spread(scores, shares, level=level, apart=apart, beyond=beyond)
     if doubts is None:
         return scale
     # What the scores of points on the boundary are not known to is a tie as well.
@@ -422,6 +440,7 @@ def margin_reading(
     origin: str = "the origin",
     doubts: Array | None = None,
     known: Array | None = None,
+    beyond: NDArray[np.bool_] | None = None,
 ) -> Reading:
     r"""The half-space :math:`\langle w, z\rangle \ge \rho + \text{shift}` of a maximal margin, and its nu-property.
 
@@ -439,6 +458,7 @@ def margin_reading(
         is separated where w is zero to a solver; None where they are not.
     known : of a w that is the optimum to rounding, what the scores are not known to (n,), which is all that ties are then; None
         for a solver's w.
+    beyond : of a solver's w, the points (n,) of :func:`beyond_boundary`.
     """
     from convexnovelty.formulation import Reading
 
@@ -451,7 +471,7 @@ def margin_reading(
         scale = boundary_tie(scores, interval.used, known) / TIE_TOLERANCE
     else:
         apart = terms_apart(points, normal, scores, interval.used)
-        scale = boundary_scale(scores, interval.used, apart, shares, doubts)
+        scale = boundary_scale(scores, interval.used, apart, shares, doubts, beyond)
     region = HalfSpace(normal, interval.used + shift, scale=scale)
     out = beyond_tie(scores, interval.used, region, points if rows is None else rows) & (shares > 0)
     counted = int(out.sum())

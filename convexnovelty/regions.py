@@ -63,6 +63,7 @@ def spread(
     level: float | None = None,
     terms: Any = None,
     apart: Any = None,
+    beyond: Any = None,
 ) -> float:
     """The scale of training scores, of which ``TIE_TOLERANCE`` is a tie: what tells most of them apart, and a little of their size.
 
@@ -75,18 +76,20 @@ def spread(
     what each score is a sum of, of which that of the score at the level is the scale at most, however far most points are.
     ``apart`` (n,) are those of its difference from the score at the level: an error of the plane moves no difference by more than
     its share of these, and what all scores have in common, as those of points far from the origin do, is no size of theirs.
+    ``beyond`` (n,) says of which points multipliers show that they lie below the level: none of these has strayed there.
     """
     given = np.asarray(scores, dtype=float).ravel()
     parts = np.full(given.size, 1.0) if shares is None else np.asarray(shares, dtype=float)
     counted = parts > 0
     given, parts = given[counted], parts[counted]
+    may_stray = np.ones(given.size, dtype=bool) if beyond is None else ~np.asarray(beyond)[counted]
     if not given.size:
         return 0.0
     size, left = _middle(np.abs(given), parts), EXACT if exact else SOLVED
     if apart is not None:
         size = min(size, _middle(np.asarray(apart, dtype=float)[counted], parts))
     order = np.argsort(given, kind="stable")
-    given, parts = given[order], parts[order] / parts.sum()
+    given, parts, may_stray = given[order], parts[order] / parts.sum(), may_stray[order]
     whole, without = float(given[-1] - given[0]), 0.5
     width = _shortest(given, parts, without)
     while without > parts.min() / 2 and width <= ALIKE * left * size:
@@ -97,7 +100,7 @@ def spread(
         return scale
     if terms is not None:
         scale = min(scale, float(np.asarray(terms)[np.argmin(np.abs(np.asarray(scores) - level))]))
-    strayed = given[(given < level) & (given >= level - STRAY * TIE_TOLERANCE * scale)]
+    strayed = given[may_stray & (given < level) & (given >= level - STRAY * TIE_TOLERANCE * scale)]
     return max(scale, (1 + SOLVED) * (level - float(strayed[0])) / TIE_TOLERANCE) if strayed.size else scale
 
 

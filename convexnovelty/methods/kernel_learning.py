@@ -26,7 +26,14 @@ from convexnovelty.features import FeatureMap, KernelFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.kernel_family import KernelFamily
 from convexnovelty.kernels import Precomputed
-from convexnovelty.modelling import point_reading, printed_bound, quantile_interval, slack_bound, terms_apart
+from convexnovelty.modelling import (
+    beyond_boundary,
+    point_reading,
+    printed_bound,
+    quantile_interval,
+    slack_bound,
+    terms_apart,
+)
 from convexnovelty.regions import SOLVED, Guarantee, HalfSpace, spread
 from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -91,7 +98,7 @@ def _price(machine: Machine) -> Callable[[object, str], float]:
     return check
 
 
-def _reading(machine: Machine, normal: Array, **letters: Any) -> Reading:
+def _reading(machine: Machine, normal: Array, beyond: Any = None, **letters: Any) -> Reading:
     family, nu = machine.family, machine.nu
     if (gamma := letters.get("gamma")) is not None:
         _warn_of_hidden(machine, gamma, family.training @ normal)
@@ -99,7 +106,8 @@ def _reading(machine: Machine, normal: Array, **letters: Any) -> Reading:
     offset = quantile_interval(scores, nu)
     terms = np.linalg.norm(normal) * np.linalg.norm(family.training, axis=1)
     apart = terms_apart(family.training, normal, scores, offset.used)
-    region = HalfSpace(normal, offset.used, scale=spread(scores, level=offset.used, terms=terms, apart=apart))
+    scale = spread(scores, level=offset.used, terms=terms, apart=apart, beyond=beyond)
+    region = HalfSpace(normal, offset.used, scale=scale)
     outside = int((~region.contains(family.training)).sum())
     return Reading(
         region,
@@ -113,9 +121,9 @@ def _reading(machine: Machine, normal: Array, **letters: Any) -> Reading:
     )
 
 
-def _optimum(machine: Machine, normal: Array, **letters: Any) -> Reading:
+def _optimum(machine: Machine, normal: Array, beyond: Any = None, **letters: Any) -> Reading:
     """The reading of a program's optimum, with a warning where its plane tells no points apart."""
-    reading = _reading(machine, normal, **letters)
+    reading = _reading(machine, normal, beyond, **letters)
     if tells_nothing(machine.family, normal):
         warnings.warn(f"kernel_learning: {CONSTANT}", UserWarning, stacklevel=2)
     return reading
@@ -366,14 +374,18 @@ def _within(
 
 def _limits(
     n: int, numbers: dict[str, Tunable], unit: _Units, scores: Any
-) -> tuple[Any, list[Any], dict[str, Quantity]]:
-    """Slacks, offset, largest and mean score of a program in scores: their cost, what holds of them, their letters."""
+) -> tuple[Any, list[Any], dict[str, Quantity], Callable[[], Any]]:
+    """Slacks, offset, largest and mean score of a program in scores: their cost, what holds of them, their letters.
+
+    The last is what multipliers show of the points once it is solved, as in :func:`beyond_boundary`.
+    """
     size = unit.score / unit.objective
     xi, rho = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho")
     price = numbers["outlier_fraction"].parameter(
         lambda nu: size * slack_bound(nu, n), lambda nu: size * printed_bound(n)(nu), nonneg=True
     )
-    cost, held = price * cp.sum(xi) - size * rho, [scores >= (1 - unit.base) / unit.score, scores >= rho - xi]
+    margin = scores >= rho - xi
+    cost, held = price * cp.sum(xi) - size * rho, [scores >= (1 - unit.base) / unit.score, margin]
     letters = {"xi": Quantity(xi, unit.score), "rho": unit.above(rho)}
     if "scale_penalty" in numbers:
         R = cp.Variable(name="R")
@@ -384,7 +396,7 @@ def _limits(
         mean = cp.Variable(name="mean")
         weight = numbers["covariance_weight"].parameter(lambda c: size * unit.score * c / 2, nonneg=True)
         cost, letters = cost + weight * cp.sum_squares(scores - mean), {**letters, "mean": unit.above(mean)}
-    return cost + _constant(numbers, unit), held, letters
+    return cost + _constant(numbers, unit), held, letters, lambda: beyond_boundary(margin.dual_value, price.value)
 
 
 def _constant(numbers: dict[str, Tunable], unit: _Units) -> Any:
@@ -505,7 +517,7 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
     numbers = _numbers(machine, machine.penalty, machine.weight)
     family, n, unit = machine.family, machine.family.n, _Units.of(machine)
     s = cp.Variable(n, name="s")
-    cost, limits, letters = _limits(n, numbers, unit, s)
+    cost, limits, letters, beyond = _limits(n, numbers, unit, s)
     parts = [cp.Variable(factor.shape[1]) for factor in family.factors]
     # Each part in the length at which its own kernel gives a score of size one, or its square a cost of size one:
     # features that are 1e6 times as large as another's would hide the latter.
@@ -525,7 +537,7 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
         # The multiplier of K^(1/2) c = s is the expansion of the plane in the sample.
         gamma = -np.asarray(tie.dual_value) * unit.objective / unit.largest
         mu, gamma = _polished(family, read_weights(), normal, gamma)
-        return _optimum(_as_set(machine, numbers), normal, gamma=gamma, mu=mu)
+        return _optimum(_as_set(machine, numbers), normal, beyond(), gamma=gamma, mu=mu)
 
     return Formulation(
         cp.Problem(cp.Minimize(length / 2 + cost), [tie, *limits, *held]),
@@ -622,8 +634,8 @@ def _shares(parts: list[Array]) -> Array:
 
 def _alphas(
     machine: Machine, numbers: dict[str, Tunable], unit: _Units
-) -> tuple[Any, dict[str, Quantity], list[Any], Any]:
-    """v, the groups of multipliers, what holds of them, and the gain, which is the sum of the second group.
+) -> tuple[Any, dict[str, Quantity], list[Any], Any, Callable[[], Any]]:
+    """v, the groups of multipliers, what holds of them, the gain, which is the sum of the second group, and what they show as in :func:`beyond_boundary`.
 
     With the sums 1 and C of the other groups it is that of v and C - 1, of which the latter may be all that is seen of it.
     """
@@ -639,7 +651,7 @@ def _alphas(
     gain = size / unit.objective * cp.sum(h)
     if unit.base:
         gain = unit.product / unit.objective * cp.sum(v) + _constant(numbers, unit)
-    return v, letters, [unit.product / size * v == total, *held], gain
+    return v, letters, [unit.product / size * v == total, *held], gain, lambda: beyond_boundary(s.value, upper.value)
 
 
 @METHOD.node(
@@ -674,7 +686,7 @@ def qcqp_covariance(
 
 def _quadratic_dual(machine: Machine, numbers: dict[str, Tunable], *, covariance: bool) -> Formulation:
     family, unit = machine.family, _Units.of(machine)
-    v, quantities, held, gain = _alphas(machine, numbers, unit)
+    v, quantities, held, gain, beyond = _alphas(machine, numbers, unit)
     t, a = cp.Variable(name="t"), cp.Variable(family.n, name="a") if covariance else v
     objective, split = gain - t, []
     if covariance:
@@ -694,7 +706,7 @@ def _quadratic_dual(machine: Machine, numbers: dict[str, Tunable], *, covariance
         found = [-np.asarray(tie.dual_value) * (unit.product / size / 2) for tie in ties]
         normal = np.concatenate(found)
         mu, gamma = _polished(family, _shares(found), normal, np.asarray(a.value) * unit.product)
-        return _optimum(_as_set(machine, numbers), normal, gamma=gamma, mu=mu)
+        return _optimum(_as_set(machine, numbers), normal, beyond(), gamma=gamma, mu=mu)
 
     return Formulation(
         cp.Problem(cp.Maximize(objective), [*held, *split, *ties, *bounds]),
@@ -729,12 +741,12 @@ def modified_primal(
     rows = family.factors[0] / unit.feature
     w, s = cp.Variable(rows.shape[1], name="w"), cp.Variable(n, name="s")
     squared = unit.largest**2 / (unit.objective * unit.feature**2) * cp.sum_squares(w) / 2
-    cost, limits, letters = _limits(n, numbers, unit, s)
+    cost, limits, letters, beyond = _limits(n, numbers, unit, s)
     return Formulation(
         cp.Problem(cp.Minimize(squared + cost), [rows @ w == (unit.base + unit.score * s) / unit.largest, *limits]),
         {"w": Quantity(w, unit.largest / unit.feature), "s": unit.above(s), **letters},
         objective_unit=unit.objective,
-        read=lambda values: _optimum(_as_set(machine, numbers), values["w"], mu=np.ones(1)),
+        read=lambda values: _optimum(_as_set(machine, numbers), values["w"], beyond(), mu=np.ones(1)),
         composed=lambda values: _at_point(family, values["w"], values["rho"], mu=np.ones(1)),
         tunables=numbers,
         admissible=machine.refuse_infeasible,
@@ -757,7 +769,7 @@ def single_kernel(
         raise InputError(f"features_or_grams: {refusal}; use the program 'qcqp'")
     numbers = _numbers(machine, scale_penalty)
     family, unit = machine.family, _Units.of(machine)
-    v, quantities, held, gain = _alphas(machine, numbers, unit)
+    v, quantities, held, gain, beyond = _alphas(machine, numbers, unit)
     # The root of the matrix, which itself has half of the digits.
     root = woodbury.metric_root(family.factors[0], machine.weight) * (unit.product / unit.objective**0.5)
     objective = gain - cp.sum_squares(root.T @ v) / 2
@@ -765,7 +777,7 @@ def single_kernel(
     def read(values: Any) -> Reading:
         gamma = machine.expansion(np.ones(1), np.asarray(v.value) * unit.product)
         normal = family.normal(np.ones(1), gamma)
-        return _optimum(_as_set(machine, numbers), normal, gamma=gamma, mu=np.ones(1))
+        return _optimum(_as_set(machine, numbers), normal, beyond(), gamma=gamma, mu=np.ones(1))
 
     return Formulation(
         cp.Problem(cp.Maximize(objective), held),

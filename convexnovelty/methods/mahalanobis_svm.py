@@ -35,6 +35,7 @@ from convexnovelty.methods import one_class_svm
 from convexnovelty.metrics import Posed, Sample, Whitened, whitened
 from convexnovelty.modelling import (
     NO_DIRECTION,
+    beyond_boundary,
     boundary_tie,
     gram_form,
     libsvm_share,
@@ -97,11 +98,13 @@ def _reading(
     deviation: float,
     unit: float,
     doubts: Array | None = None,
+    beyond: Any = None,
     **letters: Any,
 ) -> Reading:
     """The plane of an optimum with its worst deviation; ``unit`` is the length of the points in the metric, or a bound from below.
 
-    ``doubts`` (n,) are what the scores of a plane that is known to rounding are not known to; None for a solver's.
+    ``doubts`` (n,) are what the scores of a plane that is known to rounding are not known to; None for a solver's, of which
+    ``beyond`` (n,) are the points of :func:`beyond_boundary`.
     """
     scores = sample.points @ normal
     offset = quantile_interval(scores, nu)
@@ -115,7 +118,8 @@ def _reading(
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, offset, {"deviation": deviation, **letters})
     if doubts is None:
         terms = np.abs(sample.points) @ np.abs(normal)
-        scale = spread(scores, level=offset.used, terms=terms, apart=_apart(sample, normal, scores, offset.used))
+        apart = _apart(sample, normal, scores, offset.used)
+        scale = spread(scores, level=offset.used, terms=terms, apart=apart, beyond=beyond)
     else:
         scale = boundary_tie(scores, offset.used, doubts) / TIE_TOLERANCE
     region = HalfSpace(normal, offset.used, scale=scale)
@@ -208,8 +212,8 @@ def _at_point(
     )
 
 
-def _in_metric(sample: Sample, metric: Whitened, alpha: Array, nu: float) -> Reading:
-    return _reading(sample, metric.normal(alpha), nu, metric.deviation(alpha), metric.features.middle)
+def _in_metric(sample: Sample, metric: Whitened, alpha: Array, nu: float, beyond: Any = None) -> Reading:
+    return _reading(sample, metric.normal(alpha), nu, metric.deviation(alpha), metric.features.middle, beyond=beyond)
 
 
 def _optimum(sample: Sample, metric: Whitened, nu: float, alpha: Any = None, plane: Any = None) -> Polished | None:
@@ -232,10 +236,12 @@ def _polished(
     return _reading(sample, w, nu, deviation, unit, found.doubts, **known)
 
 
-def _from_plane(sample: Sample, normal: Array, nu: float, deviation: float, unit: float, **letters: Any) -> Reading:
+def _from_plane(
+    sample: Sample, normal: Array, nu: float, deviation: float, unit: float, beyond: Any = None, **letters: Any
+) -> Reading:
     """The plane of an optimum that a solver's lies near to, or that one itself where no one metric has it to rounding."""
     made = None if sample.worst is None else _polished(sample, sample.metric(), nu, unit, plane=normal, **letters)
-    return made or _reading(sample, normal, nu, deviation, unit, **letters)
+    return made or _reading(sample, normal, nu, deviation, unit, beyond=beyond, **letters)
 
 
 def _solution(reading: Reading, objective: float, how: str, iterations: int = 0, **letters: Any) -> Solution:
@@ -461,15 +467,17 @@ def derived_counterpart(
     price = nu.parameter(lambda value: slack_bound(value, n), printed_bound(n), nonneg=True)
     deviation = worst_deviation(sample.recipe.centred(posed.moments), posed.seen, route="derived")
     axes = np.asarray(posed.w.axes) / posed.unit
+    margin = posed.rows @ posed.w.variable >= rho - xi
 
     def read(values: Any) -> Reading:
         length = max(-_tail(sample.points @ values["w"], nu.value), 0.0)
-        return _reading(sample, length * values["w"], nu.value, length * values["u"], posed.unit)
+        beyond = beyond_boundary(margin.dual_value, price.value)
+        return _reading(sample, length * values["w"], nu.value, length * values["u"], posed.unit, beyond=beyond)
 
     return Formulation(
         cp.Problem(
             cp.Minimize(price * cp.sum(xi) - rho),
-            [posed.rows @ posed.w.variable >= rho - xi, deviation.value <= u, u <= 1, *deviation.constraints],
+            [margin, deviation.value <= u, u <= 1, *deviation.constraints],
         ),
         {
             "w": Quantity(posed.w.variable, 1.0, axes, posed.w.inverse * posed.unit, unseen=True),
@@ -500,6 +508,7 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
     xi, rho, u = cp.Variable(n, nonneg=True, name="xi"), cp.Variable(name="rho"), cp.Variable(name="u")
     price = nu.parameter(lambda value: slack_bound(value, n), printed_bound(n), nonneg=True)
     deviation = worst_deviation(centred, posed.seen)
+    margin = posed.rows @ posed.w.variable >= rho - xi
 
     def current() -> Sample:
         numbers = centred.numbers()
@@ -522,7 +531,7 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
     return Formulation(
         cp.Problem(
             cp.Minimize(cp.square(u) / 2 + price * cp.sum(xi) - rho),
-            [posed.rows @ posed.w.variable >= rho - xi, deviation.value <= u, *deviation.constraints],
+            [margin, deviation.value <= u, *deviation.constraints],
         ),
         {
             "w": posed.w,
@@ -531,7 +540,14 @@ def _program(sample: Sample, outlier_fraction: float) -> Formulation:
             "u": Quantity(u, posed.unit),
         },
         objective_unit=posed.unit**2,
-        read=lambda values: _from_plane(current(), values["w"], nu.value, values["u"], posed.unit),
+        read=lambda values: _from_plane(
+            current(),
+            values["w"],
+            nu.value,
+            values["u"],
+            posed.unit,
+            beyond_boundary(margin.dual_value, price.value),
+        ),
         composed=lambda values: _at_point(
             current(),
             values["w"],
@@ -746,9 +762,9 @@ def primal(
     unit, n = _unit(sample, metric, nu.value), features.n
     y, xi, rho = cp.Variable(metric.features.dimension), cp.Variable(n, nonneg=True), cp.Variable()
     price = nu.parameter(lambda value: slack_bound(value, n), printed_bound(n), nonneg=True)
-    rows = np.asarray(metric.features.training) / unit
+    margin = (np.asarray(metric.features.training) / unit) @ y >= rho - xi
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(y) / 2 + price * cp.sum(xi) - rho), [rows @ y >= rho - xi]),
+        cp.Problem(cp.Minimize(cp.sum_squares(y) / 2 + price * cp.sum(xi) - rho), [margin]),
         {
             "w": Quantity(y, unit, metric.root, metric.inverse, unseen=True),
             "xi": Quantity(xi, unit**2),
@@ -756,7 +772,12 @@ def primal(
         },
         objective_unit=unit**2,
         read=lambda values: _reading(
-            sample, values["w"], nu.value, float(np.linalg.norm(metric.inverse @ values["w"])), unit
+            sample,
+            values["w"],
+            nu.value,
+            float(np.linalg.norm(metric.inverse @ values["w"])),
+            unit,
+            beyond=beyond_boundary(margin.dual_value, price.value),
         ),
         composed=lambda values: _at_point(
             sample, values["w"], values["rho"], float(np.linalg.norm(metric.inverse @ values["w"])), unit
@@ -855,7 +876,9 @@ def _hull_program(sample: Sample, outlier_fraction: float, **letters: Callable[[
 
     def read(values: Any) -> Reading:
         alpha = values["alpha"]
-        found = _polished(sample, metric, nu.value, unit, alpha=alpha) or _in_metric(sample, metric, alpha, nu.value)
+        beyond = beyond_boundary(alpha, upper.value)
+        found = _polished(sample, metric, nu.value, unit, alpha=alpha)
+        found = found or _in_metric(sample, metric, alpha, nu.value, beyond)
         return replace(found, letters={**found.letters, **{k: made(values["alpha"]) for k, made in letters.items()}})
 
     return Formulation(
@@ -1004,7 +1027,8 @@ def _gram_program(
         found = values["alpha"]
         deviation = float(np.sqrt(max(found @ gram @ found, 0.0) * scale))
         more = {name: letter(found) for name, letter in letters.items()}
-        return _reading(sample, normal(found), nu.value, deviation, length, **more)
+        beyond = beyond_boundary(found, upper.value)
+        return _reading(sample, normal(found), nu.value, deviation, length, beyond=beyond, **more)
 
     objective = cp.quad_form(alpha, cp.psd_wrap(gram / unit**2)) / 2
     return Formulation(

@@ -21,6 +21,7 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, 
 from convexnovelty.methods import hard_margin, one_class_svm
 from convexnovelty.modelling import (
     below,
+    beyond_boundary,
     check_features,
     hidden_lengths,
     hidden_square,
@@ -125,13 +126,23 @@ def _reading(
 
 
 def _polished(
-    features: FeatureMap, nu: float, y: Array, unit: float, letters: Sequence[str], alpha: Any = None, w: Any = None
+    features: FeatureMap,
+    nu: float,
+    y: Array,
+    unit: float,
+    letters: Sequence[str],
+    alpha: Any = None,
+    w: Any = None,
+    beyond: Any = None,
 ) -> Reading:
-    """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there."""
+    """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there.
+
+    ``beyond`` (n,), as in :func:`beyond_boundary`, counts where that optimum is not found.
+    """
     phi, shares = _reflected(features, y), sample_shares(None, features.n)
     found = polished_margin(phi, shares / nu, alpha, w, product_doubt(features))
     if found is None:
-        return _reading(features, phi.T @ alpha if w is None else w, nu, y, unit)
+        return _reading(features, phi.T @ alpha if w is None else w, nu, y, unit, beyond=beyond)
     made = _reading(features, found.normal, nu, y, unit, known=found.doubts)
     return margin_letters(made, phi, found.multipliers, *letters)
 
@@ -163,12 +174,20 @@ def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formul
     unit = _unit(features, nu.value, y)
     phi = _reflected(features, y) / unit
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
-    price = slack_price(nu, equal := sample_shares(None, features.n))
+    price, margin = slack_price(nu, equal := sample_shares(None, features.n)), phi @ w >= rho - xi
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [phi @ w >= rho - xi]),
+        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [margin]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, y, unit, ("w", "rho", "xi"), w=values["w"]),
+        read=lambda values: _polished(
+            features,
+            nu.value,
+            y,
+            unit,
+            ("w", "rho", "xi"),
+            w=values["w"],
+            beyond=beyond_boundary(margin.dual_value, price.value * equal),
+        ),
         composed=lambda values: _at_point(features, values, y, unit),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _hidden(features, values["w"], nu.value, y),
@@ -195,7 +214,15 @@ def dual(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulat
         cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": letter},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, y, unit, ("alpha",), alpha=values["alpha"]),
+        read=lambda values: _polished(
+            features,
+            nu.value,
+            y,
+            unit,
+            ("alpha",),
+            alpha=values["alpha"],
+            beyond=beyond_boundary(values["alpha"], price.value * equal),
+        ),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _hidden(features, phi.T @ values["alpha"], nu.value, y),
     )

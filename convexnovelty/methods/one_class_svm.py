@@ -23,6 +23,7 @@ from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.modelling import (
     below,
+    beyond_boundary,
     check_features,
     gram_form,
     hidden_lengths,
@@ -120,12 +121,16 @@ def _polished(
     letters: Sequence[str],
     alpha: Any = None,
     w: Any = None,
+    beyond: Any = None,
 ) -> Reading:
-    """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there."""
+    """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there.
+
+    ``beyond`` (n,), as in :func:`beyond_boundary`, counts where that optimum is not found.
+    """
     phi = np.asarray(features.training)
     found = polished_margin(phi, shares / nu, alpha, w, product_doubt(features))
     if found is None:
-        return _reading(features, phi.T @ alpha if w is None else w, nu, shares, unit)
+        return _reading(features, phi.T @ alpha if w is None else w, nu, shares, unit, beyond=beyond)
     made = _reading(features, found.normal, nu, shares, unit, known=found.doubts)
     return margin_letters(made, phi, found.multipliers, *letters)
 
@@ -159,12 +164,20 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
     unit = _unit(features, nu.value, shares)
     phi = np.asarray(features.training) / unit
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(features.n, nonneg=True), cp.Variable()
-    price = slack_price(nu, shares)
+    price, margin = slack_price(nu, shares), phi @ w >= rho - xi
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (shares @ xi) - rho), [phi @ w >= rho - xi]),
+        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (shares @ xi) - rho), [margin]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, shares, unit, ("w", "rho", "xi"), w=values["w"]),
+        read=lambda values: _polished(
+            features,
+            nu.value,
+            shares,
+            unit,
+            ("w", "rho", "xi"),
+            w=values["w"],
+            beyond=beyond_boundary(margin.dual_value, price.value * shares),
+        ),
         composed=lambda values: _at_point(features, values, shares, unit),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _hidden(features, values["w"], nu.value, shares),
@@ -189,7 +202,15 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
         cp.Problem(cp.Minimize(gram_form(letter, features, unit) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]),
         {"alpha": letter},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, shares, unit, ("alpha",), alpha=values["alpha"]),
+        read=lambda values: _polished(
+            features,
+            nu.value,
+            shares,
+            unit,
+            ("alpha",),
+            alpha=values["alpha"],
+            beyond=beyond_boundary(values["alpha"], price.value * shares),
+        ),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _hidden(features, _normal(features, values["alpha"]), nu.value, shares),
     )

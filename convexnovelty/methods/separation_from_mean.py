@@ -23,6 +23,7 @@ from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, 
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
     below,
+    beyond_boundary,
     check_features,
     hidden_lengths,
     hidden_square,
@@ -202,14 +203,24 @@ def _reading(
 
 
 def _polished(
-    features: FeatureMap, nu: float, others: Any, unit: float, letters: Sequence[str], alpha: Any = None, w: Any = None
+    features: FeatureMap,
+    nu: float,
+    others: Any,
+    unit: float,
+    letters: Sequence[str],
+    alpha: Any = None,
+    w: Any = None,
+    beyond: Any = None,
 ) -> Reading:
-    """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there."""
+    """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there.
+
+    ``beyond`` (n,), as in :func:`beyond_boundary`, counts where that optimum is not found.
+    """
     moved, mean = _moved(features, others)
     shares, doubt = sample_shares(None, len(moved)), 4 * product_doubt(features)  # a product of two differences is four
     found = polished_margin(moved, shares / nu, alpha, w, doubt, float(np.linalg.norm(mean)))
     if found is None:
-        return _reading(features, moved.T @ alpha if w is None else w, nu, others, unit)
+        return _reading(features, moved.T @ alpha if w is None else w, nu, others, unit, beyond=beyond)
     made = _reading(features, found.normal, nu, others, unit, known=found.doubts)
     return margin_letters(made, moved, found.multipliers, *letters)
 
@@ -240,12 +251,20 @@ def primal(features: FeatureMap, outlier_fraction: float, others: Any = None) ->
     phi = _moved(features, others)[0] / unit
     n = len(phi)
     w, xi, rho = cp.Variable(phi.shape[1]), cp.Variable(n, nonneg=True), cp.Variable()
-    price = slack_price(nu, equal := sample_shares(None, n))
+    price, margin = slack_price(nu, equal := sample_shares(None, n)), phi @ w >= rho - xi
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [phi @ w >= rho - xi]),
+        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), [margin]),
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, others, unit, ("w", "rho", "xi"), w=values["w"]),
+        read=lambda values: _polished(
+            features,
+            nu.value,
+            others,
+            unit,
+            ("w", "rho", "xi"),
+            w=values["w"],
+            beyond=beyond_boundary(margin.dual_value, price.value * equal),
+        ),
         composed=lambda values: _at_point(features, values["w"], values["rho"], others, unit),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _left_out(features, values["w"], nu.value, others),
@@ -275,7 +294,15 @@ def dual(features: FeatureMap, outlier_fraction: float, others: Any = None) -> F
         cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": letter},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, others, unit, ("alpha",), alpha=values["alpha"]),
+        read=lambda values: _polished(
+            features,
+            nu.value,
+            others,
+            unit,
+            ("alpha",),
+            alpha=values["alpha"],
+            beyond=beyond_boundary(values["alpha"], price.value * equal),
+        ),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _left_out(features, moved.T @ values["alpha"], nu.value, others),
     )

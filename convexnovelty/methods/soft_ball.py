@@ -21,6 +21,7 @@ from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, m
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
+    beyond_boundary,
     boundary_tie,
     check_features,
     least_share,
@@ -117,15 +118,20 @@ def _polished(
     letters: Sequence[str],
     alpha: Any = None,
     center: Any = None,
+    beyond: Any = None,
 ) -> Reading:
-    """What holds at the optimum that a solver's multipliers or its centre lie near to, with these letters there."""
+    """What holds at the optimum that a solver's multipliers or its centre lie near to, with these letters there.
+
+    ``beyond`` (n,), as in :func:`beyond_boundary`, counts where that optimum is not found.
+    """
     linear = -about.squares / 2
     near = None if center is None else about.phi @ (center - about.mean) + linear
     doubt = 4 * product_doubt(features)  # a product of two differences is four
     moved = float(np.linalg.norm(about.mean))
     found = polished(about.phi, shares / nu, linear, start=alpha, scores=near, doubt=doubt, moved=moved)
     if found is None:
-        return _reading(features, about.mean + about.phi.T @ alpha if center is None else center, nu, shares)
+        found_center = about.mean + about.phi.T @ alpha if center is None else center
+        return _reading(features, found_center, nu, shares, beyond=beyond)
     made = _reading(features, about.mean + found.normal, nu, shares, 2 * found.doubts)
     if made.offset is None or not isinstance(made.region, Ball):
         return made
@@ -141,8 +147,14 @@ def _polished(
     return replace(made, letters={name: known[name] for name in letters}, settled=True)
 
 
-def _reading(features: FeatureMap, center: Array, nu: float, shares: Array, doubts: Array | None = None) -> Reading:
-    """What holds at an optimum; ``doubts`` (n,) are what squared distances to a centre to rounding are not known to."""
+def _reading(
+    features: FeatureMap, center: Array, nu: float, shares: Array, doubts: Array | None = None, beyond: Any = None
+) -> Reading:
+    """What holds at an optimum.
+
+    ``doubts`` (n,) are what squared distances to a centre to rounding are not known to; None for a solver's centre, of which
+    ``beyond`` (n,) are the points of :func:`beyond_boundary`.
+    """
     kernel = isinstance(features, KernelFeatures)
     norms = features.squared_norms() if kernel else None
     # By the region's own formula, so that a point on the sphere is found there by whoever asks the region.
@@ -151,7 +163,7 @@ def _reading(features: FeatureMap, center: Array, nu: float, shares: Array, doub
     flipped = quantile_interval(-squares, nu, shares)
     interval = Interval(max(0.0, -flipped.upper), -flipped.lower, -flipped.used)
     if doubts is None:
-        scale = spread(-squares, shares, level=-interval.used)
+        scale = spread(-squares, shares, level=-interval.used, beyond=beyond)
     else:
         rounding = Ball(center, interval.used, kernel).rounding(features.training)
         scale = boundary_tie(squares, interval.used, doubts + rounding) / TIE_TOLERANCE
@@ -212,7 +224,15 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
             "q": Quantity(q, unit**2),
         },
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, shares, about, ("c", "xi", "R2", "q"), center=values["c"]),
+        read=lambda values: _polished(
+            features,
+            nu.value,
+            shares,
+            about,
+            ("c", "xi", "R2", "q"),
+            center=values["c"],
+            beyond=beyond_boundary(inside.dual_value, price.value * shares),
+        ),
         composed=lambda values: _at_point(features, values["c"], values["R2"], shares),
         tunables={"outlier_fraction": nu},
     )
@@ -239,7 +259,15 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
         cp.Problem(cp.Minimize(objective), [alpha <= price * shares, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
-        read=lambda values: _polished(features, nu.value, shares, about, ("alpha",), alpha=values["alpha"]),
+        read=lambda values: _polished(
+            features,
+            nu.value,
+            shares,
+            about,
+            ("alpha",),
+            alpha=values["alpha"],
+            beyond=beyond_boundary(values["alpha"], price.value * shares),
+        ),
         tunables={"outlier_fraction": nu},
     )
 

@@ -23,6 +23,7 @@ from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable
 from convexnovelty.methods import one_class_svm
 from convexnovelty.modelling import (
+    beyond_boundary,
     check_features,
     margin_reading,
     multipliers,
@@ -149,7 +150,14 @@ def _unit(features: FeatureMap, around: PointSet, nu: float, sizes: Array) -> fl
 
 
 def _reading(
-    features: FeatureMap, around: PointSet, normal: Array, spread: float, nu: float, sizes: Array, unit: float
+    features: FeatureMap,
+    around: PointSet,
+    normal: Array,
+    spread: float,
+    nu: float,
+    sizes: Array,
+    unit: float,
+    beyond: Any = None,
 ) -> Reading:
     """What holds at an optimum of a program in a unit, in which what the set takes from the scores is ``spread``."""
     if nothing_separated(float(normal @ normal), unit, nu) is not None and normal.any():
@@ -168,11 +176,12 @@ def _reading(
         origin="the origin once the set is added to it",
         theorem="proposition 8.3 for the worst positions",
         doubts=score_doubts(features, features.middle) + ROUNDING * sizes * abs(spread),
+        beyond=beyond,
     )
 
 
 def _at_optimum(
-    features: FeatureMap, around: PointSet, values: Values, nu: float, sizes: Array, unit: float
+    features: FeatureMap, around: PointSet, values: Values, nu: float, sizes: Array, unit: float, beyond: Any
 ) -> Reading:
     """The reading of a program, with the support at its normal: its own t is known beside scores, which may be far larger than it."""
     w = values["w"]
@@ -180,7 +189,7 @@ def _at_optimum(
         spread = evaluate_support(around, -w)
     except SolverError:
         spread = float(values["t"])
-    return replace(_reading(features, around, w, spread, nu, sizes, unit), letters={"t": spread})
+    return replace(_reading(features, around, w, spread, nu, sizes, unit, beyond), letters={"t": spread})
 
 
 def _at_point(features: FeatureMap, values: Values, sizes: Array, unit: float) -> Reading:
@@ -239,9 +248,12 @@ def _program(
     t = cp.Variable()
     price = slack_price(nu, equal := sample_shares(None, features.n))
     worst = scaled(1 / unit, support(around, -w, route))
-    constraints = [phi @ w - sizes * t >= rho - xi, worst.value <= t, *worst.constraints]
+    margin = phi @ w - sizes * t >= rho - xi
     return Formulation(
-        cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho), constraints),
+        cp.Problem(
+            cp.Minimize(cp.sum_squares(w) / 2 + price * (equal @ xi) - rho),
+            [margin, worst.value <= t, *worst.constraints],
+        ),
         {
             "w": Quantity(w, unit),
             "xi": Quantity(xi, unit**2),
@@ -249,7 +261,9 @@ def _program(
             "t": Quantity(t, unit**2),
         },
         objective_unit=unit**2,
-        read=lambda values: _at_optimum(features, around, values, nu.value, sizes, unit),
+        read=lambda values: _at_optimum(
+            features, around, values, nu.value, sizes, unit, beyond_boundary(margin.dual_value, price.value * equal)
+        ),
         composed=lambda values: _at_point(features, values, sizes, unit),
         tunables={"outlier_fraction": nu, **around.tunables()},
     )
@@ -369,7 +383,14 @@ def nearest_sum(
         {"alpha": letter, "u": Quantity(u, unit), "w": Quantity(w, unit)},
         objective_unit=unit**2,
         read=lambda values: _reading(
-            features, around, values["w"], -float(values["w"] @ values["u"]), nu.value, sizes, unit
+            features,
+            around,
+            values["w"],
+            -float(values["w"] @ values["u"]),
+            nu.value,
+            sizes,
+            unit,
+            beyond_boundary(values["alpha"], price.value * equal),
         ),
         tunables={"outlier_fraction": nu},
     )
