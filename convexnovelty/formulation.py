@@ -152,7 +152,8 @@ class Formulation:
 
     Raises
     ------
-    InputError : the problem is not convex by the rules of CVXPY, a letter is complex, or a tunable is no number.
+    InputError : the problem is not convex by the rules of CVXPY, it has a number in it that is not finite, a letter is complex, or
+        a tunable is no number.
     """
 
     def __init__(
@@ -176,6 +177,8 @@ class Formulation:
         recipe: Recipe | None = None,
     ) -> None:
         _refuse_not_convex(problem, name)
+        for term in (problem.objective.expr, *problem.constraints):
+            _refuse_unlimited(term, "problem")
         self.problem = problem
         self.name = name
         self.source = source
@@ -377,7 +380,7 @@ class Formulation:
                         f"constraints: {shown(item)} was found; give CVXPY constraints, or functions of the variables to them"
                     )
                 _refuse_division(item, "constraints")
-                _refuse_unlimited(item)
+                _refuse_unlimited(item, "constraints")
             return [item if isinstance(item, cp.Constraint) else bool(item) for item in added]
 
         return self._extended(made, Formulation._constrained)
@@ -400,6 +403,7 @@ class Formulation:
                     f"term: it has the shape {given.shape}; give one number to be minimised, cp.sum of it perhaps"
                 )
             _refuse_division(given, "term")
+            _refuse_unlimited(given, "term")
             return [given if isinstance(given, cp.Expression) else number(given, "term")]
 
         return self._extended(made, Formulation._with_term)
@@ -861,15 +865,15 @@ def _remade(factory: Callable[..., Formulation], arguments: Mapping[str, Any]) -
     return factory(**arguments)
 
 
-def _refuse_unlimited(constraint: Any) -> None:
-    """Raise InputError for a constraint with a number in it that is not finite: a solver takes none."""
-    for constant in constraint.constants() if isinstance(constraint, cp.Constraint) else ():
+def _refuse_unlimited(given: Any, name: str) -> None:
+    """Raise InputError for a constraint or a term with a number in it that is not finite: a solver takes none."""
+    for constant in given.constants() if isinstance(given, (cp.Constraint, cp.Expression)) else ():
         entries = constant.value.data if sp.issparse(constant.value) else np.asarray(constant.value)
         if not np.isfinite(entries).all():
-            written = " ".join(str(constraint).split())
+            written = " ".join(str(given).split())
             found = entries[~np.isfinite(entries)].flat[0]
             raise InputError(
-                f"constraints: {found} was found in {written}; give finite numbers, and leave out bounds that are none"
+                f"{name}: {found} was found in {written}; give finite numbers, and leave out bounds that are none"
             )
 
 

@@ -711,6 +711,20 @@ def test_what_no_tunable_can_be_is_refused(given, said):
 
 
 @pytest.mark.parametrize(
+    "problem",
+    [
+        lambda x: cp.Problem(cp.Minimize(cp.sum_squares(x) + np.nan), [x >= 1]),
+        lambda x: cp.Problem(cp.Minimize(cp.sum_squares(x)), [x >= 1, x[0] <= np.inf]),
+        lambda x: cp.Problem(cp.Minimize(cp.sum_squares(x)), [np.array([[1.0, np.nan]]) @ x >= 1]),
+    ],
+)
+def test_a_problem_has_finite_numbers(problem):
+    x = cp.Variable(2)
+    with pytest.raises(InputError, match=r"problem: (nan|inf|\[?nan\]?) was found in .*; give finite numbers"):
+        Formulation(problem(x), {"x": x})
+
+
+@pytest.mark.parametrize(
     ("added", "said"),
     [
         (lambda p: p.plus(lambda v: v["a"]), r"term: it has the shape \(3,\); give one number"),
@@ -719,6 +733,8 @@ def test_what_no_tunable_can_be_is_refused(given, said):
             "constraints: inf was found in .* leave out bounds that are none",
         ),
         (lambda p: p.subject_to(lambda v: v["a"][0] <= np.nan), "constraints: nan was found in .* give finite numbers"),
+        (lambda p: p.plus(lambda v: cp.Constant(np.nan)), "term: nan was found in nan; give finite numbers"),
+        (lambda p: p.plus(lambda v: np.inf * v["a"][0]), "term: inf was found in .* give finite numbers"),
         (
             lambda p: p.subject_to(lambda v: v["a"] <= cp.Parameter(name="cap")).solve(),
             "the parameter cap has no value",
