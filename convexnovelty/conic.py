@@ -259,16 +259,22 @@ class ConicProgram:
 
     # -- scaling -----------------------------------------------------------------------------------------------------
 
-    def equilibrated(self, sweeps: int = 16, rounding: float = ROUNDING) -> tuple[ConicProgram, Equilibration]:
+    def equilibrated(
+        self, sweeps: int = 16, rounding: float = ROUNDING, silent: NDArray[np.intp] | None = None
+    ) -> tuple[ConicProgram, Equilibration]:
         r"""The same program with rows and columns of comparable size.
 
         Rows of the zero and nonnegative cones are scaled one by one, semidefinite cones by congruence with a diagonal
         matrix, every other cone by one number, since that is what keeps it the same cone; the right-hand side and the
         objective are brought to size one. An entry that is a smaller share than ``rounding`` of its row, beside the
-        largest such share in its column, has no say.
+        largest such share in its column, has no say. Nor have the ``silent`` rows of the zero and nonnegative cones, which are
+        brought to size one by themselves.
         """
         # The right-hand side is scaled as one more column: it shows the size of rows whose entries do not.
         whole = sp.coo_array(sp.hstack([self.A, sp.csc_array(self.b[:, None])]))
+        if silent is not None and silent.size:
+            heard = ~np.isin(whole.coords[0], silent)
+            whole = sp.coo_array((whole.data[heard], [index[heard] for index in whole.coords]), shape=whole.shape)
         rows, columns = _geometric_scales(whole, self.cones, sweeps, rounding)
         (i, j), magnitudes = whole.coords, np.abs(whole.data)
         for _ in range(sweeps // 2):
@@ -277,6 +283,9 @@ class ConicProgram:
             width = _maxima(magnitudes * rows[i] * columns[j], j, columns.size)
             columns = columns / np.sqrt(np.where(width > 0, width, 1.0))
         columns, reach = columns[:-1], 1.0 / columns[-1]
+        if silent is not None and silent.size:
+            sizes = abs(self.A[silent] @ sp.diags_array(columns)).max(axis=1).toarray().ravel()
+            rows[silent] = 1.0 / _or_one(np.maximum(sizes, np.abs(self.b[silent]) / reach), 0.0)
         A = sp.csr_array(sp.diags_array(rows) @ self.A @ sp.diags_array(columns))
         columns = columns * reach
         cost = columns * self.c

@@ -32,6 +32,7 @@ LEFT = 1e-9  # size, as posed or in scale, up to which a slack or a multiplier b
 # Times the tolerances that are asked for, to which a program in units of its own is solved, one after another.
 WIDER = (1.0, 10.0, 100.0, 1000.0)
 SHOWN = 1e-8  # residual in units of its own that shows a point to be an optimum
+FAR = 1e3  # of variables of size one, from where on a bound is there to bound nothing, and says nothing of their size
 CERTIFICATE = 1e-6  # size of a certificate's residual, beside what it claims, up to which it counts
 
 Point = tuple[Array, Array]
@@ -58,7 +59,8 @@ class InScale:
     def _made(self) -> tuple[ConicProgram, Equilibration]:
         posed, units, _ = self._posed
         entries = posed.A.nnz + (0 if posed.P is None else posed.P.nnz)
-        scaled, found = posed.equilibrated(SWEEPS if entries <= MANY_ENTRIES else FEW, NOISE)
+        sweeps = SWEEPS if entries <= MANY_ENTRIES else FEW
+        scaled, found = posed.equilibrated(sweeps, NOISE, _far_bounds(posed) if self.in_units else None)
         return scaled, replace(found, columns=found.columns * units)
 
     @property
@@ -188,3 +190,10 @@ class InScale:
             iterations=found.iterations,
             in_scale=(found.x, found.z),
         )
+
+
+def _far_bounds(program: ConicProgram) -> NDArray[np.intp]:
+    """The rows of inequalities that hold with room to spare wherever variables are of size one."""
+    rows = np.arange(program.cones.zero, program.cones.zero + program.cones.nonnegative)
+    reach = np.asarray(abs(program.A[rows]).sum(axis=1)).ravel()
+    return rows[(reach > 0) & (program.b[rows] > FAR * reach)]

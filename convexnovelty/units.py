@@ -34,6 +34,7 @@ __all__ = [
 
 STEP = 1e4  # by whose powers the factors of a sum of squares are brought together
 EXACT = 2.0**14  # a power of four instead, whose root leaves every digit as it is
+SPARE = 1e6  # times the size of a square that a bound on it may be and still say something of that size
 NOTHING = 1e-14  # share of a row below which another entry may be nothing at all
 BESIDE = 1e-6  # share of the largest variable at a point below which another has no size of its own
 CANCELLED = 1e-12  # share of what an equation adds up to below which a term of it is rounding
@@ -85,7 +86,7 @@ def in_units_by_steps(
     through(_even_powers(posed))
     bounds = _sizes_by_bounds(posed, columns)
     posed = replace(posed, A=sp.csr_array(posed.A @ sp.diags_array(bounds)))
-    reaches = _bounds(posed)
+    reaches = _within_sight(posed, _bounds(posed)) if whole else _bounds(posed)
     # Bounds on the set's own columns may be there to bound nothing, beside which its squares would be lost.
     reaches[columns] = np.inf
     told = reaches if whole else _in_one_step(reaches)
@@ -514,6 +515,20 @@ def _bounds(program: ConicProgram) -> Array:
         for square in products:
             _bound_within(program, square, bounds)
     return bounds
+
+
+def _within_sight(program: ConicProgram, bounds: Array) -> Array:
+    """The bounds, with those that leave squares room to spare wherever variables are of size one brought to the squares' own size."""
+    found = bounds.copy()
+    for square in squares(program):
+        lengths = np.asarray(abs(program.A[square.first + 2 : square.stop]).sum(axis=1)).ravel()
+        size = float(lengths @ lengths) + square.held**2
+        for row, other, right in zip(square.factors, square.factors[::-1], square.right[::-1], strict=True):
+            if size > 0 and row.nnz == 1 and not other.nnz and right:
+                own = size / abs(float(row.data[0]) * right)
+                column = row.indices[0]
+                found[column] = own if SPARE * own < found[column] < np.inf else found[column]
+    return found
 
 
 def _in_one_step(bounds: Array) -> Array:
