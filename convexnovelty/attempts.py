@@ -40,6 +40,8 @@ TOLERANCES = 3  # with which Clarabel tries the program as it was posed
 OPEN = 4.0
 # The option under which an attempt is recorded that hands the solver the program in another scale.
 RESCALED = "rescaled"
+GAP = 1e-9  # share of the value within which a search for whole numbers ends
+UNCLOSED = "its search for whole numbers ends at a gap of its own, 1e-4 of the value with most solvers"
 UNSHOWN = "its interface shows no multipliers: that its point is optimal is the solver's word"
 
 Rung = tuple[str, Mapping[str, Any]]  # a solver and its options
@@ -67,7 +69,9 @@ class Attempts:
     def rungs(self, solver: str | None) -> Sequence[Rung]:
         """What is tried, by the solver's name or by the cones alone, which are found once."""
         default = solvers.DEFAULT_SOLVER
-        if self.problem.is_mixed_integer() or solver not in (None, default):
+        if self.problem.is_mixed_integer():
+            return solvers.whole(self.problem, solver, GAP)
+        if solver not in (None, default):
             return solvers.ladder(solver or default)
         if self._cones is None:
             data, _, _ = self.problem.get_problem_data(default)
@@ -200,7 +204,7 @@ class Attempts:
         remark = ""
         if in_scale is None or point is None:
             residuals, worst, where = Residuals.of_model(self.problem), 0.0, ""
-            remark = "" if self.problem.is_mixed_integer() else UNSHOWN
+            remark = UNSHOWN if not self.problem.is_mixed_integer() else "" if _closes(solver, options) else UNCLOSED
         else:
             seen = in_scale.seen(raw, *point)
             residuals, scaled = in_scale.program.residuals(*point), in_scale.residuals(*point, seen)
@@ -223,6 +227,17 @@ class Attempts:
             remark = _said(self._share)
         attempts.append(Attempt(solver, options, status, remark))
         return residuals
+
+
+def _closes(solver: str, options: Mapping[str, Any]) -> bool:
+    """Whether a search for whole numbers ends at no distance from the best value, or at one that is asked for."""
+    return all(
+        _names(key, value) <= _names(key, options.get(key)) for key, value in solvers.profile(solver).gap(GAP).items()
+    )
+
+
+def _names(key: str, value: Any) -> set[str]:
+    return set() if value is None else set(value) if isinstance(value, Mapping) else {key}
 
 
 def _with_rescaled(rungs: Sequence[Rung]) -> Sequence[Rung]:

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
-from convexnovelty.as_meant import as_meant, divides_by_zero
+from convexnovelty.as_meant import as_meant, divides_by_zero, refuse_approximated
 from convexnovelty.attempts import DOUBTFUL, KNOWN, TOLD, Attempts, Rung, cone_class
 from convexnovelty.canonical import columns_of
 from convexnovelty.conic import ConicProgram, Residuals
@@ -60,6 +60,8 @@ __all__ = [
 NO_DIGIT = "no digit of the value is known"
 # What is said of an attempt whose point was only where the optimum was looked for.
 SETTLED = "the optimum to rounding was found from its point"
+# What squares are over where an optimum brings the number to zero, in the solver's units.
+LEAST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,7 @@ class Formulation:
         _refuse_not_convex(problem, name)
         for term in (problem.objective.expr, *problem.constraints):
             _refuse_unlimited(term, "problem")
+            refuse_approximated(term, "problem")
         self.problem = problem
         self.name = name
         self.source = source
@@ -404,6 +407,8 @@ class Formulation:
                 )
             _refuse_division(given, "term")
             _refuse_unlimited(given, "term")
+            if isinstance(given, cp.Expression):
+                refuse_approximated(given, "term")
             return [given if isinstance(given, cp.Expression) else number(given, "term")]
 
         return self._extended(made, Formulation._with_term)
@@ -428,7 +433,10 @@ class Formulation:
 
     def _constrained(self, added: list[Any]) -> Formulation:
         return self._derived(
-            cp.Problem(self.problem.objective, [*self.problem.constraints, *map(as_meant, added)]),
+            cp.Problem(
+                self.problem.objective,
+                [*self.problem.constraints, *(as_meant(constraint, name="constraints") for constraint in added)],
+            ),
             "with further constraints",
         )
 
@@ -768,7 +776,8 @@ class Formulation:
 
         ``solution.values`` will do: what a reading adds to all letters of the program is passed over. None where the letters do not
         fix every variable, as those of a derived counterpart. Values that are not finite are feasible nowhere: the violation is
-        infinite there, and where a constraint leaves the range of float64.
+        infinite there, and where a constraint leaves the range of float64. Of squares over a number that is zero, as of the part of a
+        kernel without weight, the violation is that with 1e-12 in the number's place.
         """
         with self._turn:
             return self._evaluate(values)
@@ -785,7 +794,7 @@ class Formulation:
         fixed = {letter.id for name, q in self._quantities.items() if name in values for letter in q.letters}
         if any(v.id not in fixed for v in self.problem.variables()):
             return None
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for name, value in values.items():
                 self._quantities[name].assign(value)
             objective = float(cast(Any, self.problem.objective.value))
@@ -832,9 +841,27 @@ def _refuse_division(given: Any, name: str) -> None:
 def _violation(constraint: Any) -> float:
     """The largest violation of a constraint at its present point; infinite where a term of it is not finite."""
     if not all(np.isfinite(term.value).all() for term in constraint.args):
-        return math.inf
+        return _violation_in_the_limit(constraint)
     found = float(np.max(np.abs(constraint.violation()), initial=0.0))
     return found if math.isfinite(found) else math.inf
+
+
+def _violation_in_the_limit(constraint: Any) -> float:
+    """The same where squares over a number that an optimum brings to zero are the terms: with the least one in its place."""
+    if not isinstance(constraint, cp.constraints.Inequality):
+        return math.inf
+    smaller, larger = (_in_the_limit(term) for term in constraint.args)
+    found = float(np.max(smaller - larger, initial=0.0))
+    return max(found, LEAST) if math.isfinite(found) else math.inf
+
+
+def _in_the_limit(term: Any) -> Any:
+    if not term.args:
+        return np.asarray(term.value)
+    values = [_in_the_limit(each) for each in term.args]
+    if isinstance(term, cp.quad_over_lin):
+        values[1] = np.maximum(values[1], LEAST)
+    return np.asarray(term.numeric(values))
 
 
 def _short(value: Any) -> str:

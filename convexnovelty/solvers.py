@@ -70,6 +70,8 @@ class SolverProfile:
     options : from a relative accuracy to the options that ask for it.
     tightest : the smallest accuracy that is worth asking for; below it the solver fails or gets worse.
     time_limit : from seconds to the options that set them as a limit; empty where the solver has none.
+    gap : from a share of the value to the options that let no search for whole numbers end farther from the best value; empty
+        where the solver ends at no distance by itself.
     iterations : the option that limits iterations.
     reads : for a solver that says nothing of options it does not know, those that it reads; else None.
     remark : what to know before its answers are used.
@@ -83,6 +85,7 @@ class SolverProfile:
     options: Callable[[float], Options] = _nothing
     tightest: float = 1e-10
     time_limit: Callable[[float], Options] = _nothing
+    gap: Callable[[float], Options] = _nothing
     iterations: str = ""
     reads: frozenset[str] | None = field(default=None, repr=False)
     remark: str = ""
@@ -164,7 +167,7 @@ _ROWS = (
                  {**_scs(1e-6), "max_iters": 100_000})),
     _row("OSQP", "osqp", "permissive", 1e-6, _osqp, (1e-9,), time_limit=_same("time_limit"), iterations="max_iter",
          remark="slow to converge on linear programs"),
-    _row("HIGHS", "highspy", "permissive", 1e-6, _highs, (1e-7,), time_limit=_same("time_limit"),
+    _row("HIGHS", "highspy", "permissive", 1e-6, _highs, (1e-7,), time_limit=_same("time_limit"), gap=_same("mip_rel_gap"),
          iterations="qp_iteration_limit", remark="can cycle on quadratic programs: never without a time limit"),
     _row("MOREAU", "moreau", "permissive", 1e-7, _inside("ipm_settings", *GAPS), ladder=(
         _inside("ipm_settings", *GAPS)(1e-9), {}), time_limit=_same("time_limit"), iterations="max_iter",
@@ -182,7 +185,7 @@ _ROWS = (
         {*_INTERIOR, "max_iters", "kktsolver", "refinement", "use_correction", "maxiters"}),
         remark=f"an error instead of a point when it is stopped; {_NO_LIMIT}"),
     _row("SCIPY", "scipy", "permissive", 1e-6, time_limit=lambda s: {"scipy_options": {"time_limit": s}},
-         remark="HiGHS, by another door", ladder=({},)),
+         gap=_inside("scipy_options", "mip_rel_gap"), remark="HiGHS, by another door", ladder=({},)),
     _row("GLPK", "cvxopt", "GPL", 1e-6, ladder=({},)),
     _row("SCIP", "pyscipopt", "permissive", 1e-5, time_limit=_inside("scip_params", "limits/time"),
          ladder=(_inside("scip_params", "limits/time")(60.0),), remark="can hang: never without a time limit"),
@@ -200,15 +203,18 @@ _ROWS = (
     _row("GLOP", "ortools", "permissive", 1e-5, ladder=({},), remark="calls an unbounded program infeasible"),
     _row("PDLP", "ortools", "permissive", 1e-4, ladder=({},), remark="does not tell infeasible from unbounded"),
     _row("MOSEK", "mosek", "commercial", 1e-7, ladder=({},),
-         time_limit=_inside("mosek_params", "MSK_DPAR_OPTIMIZER_MAX_TIME"), remark="needs a licence file"),
+         time_limit=_inside("mosek_params", "MSK_DPAR_OPTIMIZER_MAX_TIME"),
+         gap=_inside("mosek_params", "MSK_DPAR_MIO_TOL_REL_GAP"), remark="needs a licence file"),
     _row("GUROBI", "gurobipy", "commercial", 1e-5, _same("BarConvTol", "BarQCPConvTol", "FeasibilityTol",
-         "OptimalityTol"), tightest=1e-9, time_limit=_same("TimeLimit"),
+         "OptimalityTol"), tightest=1e-9, time_limit=_same("TimeLimit"), gap=_same("MIPGap"),
          remark="small problems without a licence; does not tell infeasible from unbounded"),
     _row("COPT", "coptpy", "commercial", 1e-5, _same("FeasTol", "DualTol", "RelGap"), tightest=1e-9,
-         time_limit=_same("TimeLimit"), remark="says infeasible_inaccurate when it is stopped by a limit"),
+         time_limit=_same("TimeLimit"), gap=_same("RelGap"),
+         remark="says infeasible_inaccurate when it is stopped by a limit"),
     _row("CPLEX", "cplex", "commercial", 1e-6, ladder=({},), time_limit=_inside("cplex_params", "timelimit"),
+         gap=_inside("cplex_params", "mip.tolerances.mipgap"),
          remark="small problems without a licence"),
-    _row("XPRESS", "xpress", "commercial", 1e-6, _same("barGapStop", "feastol"), ladder=({},),
+    _row("XPRESS", "xpress", "commercial", 1e-6, _same("barGapStop", "feastol"), ladder=({},), gap=_same("miprelstop"),
          remark="small problems without a licence; ignores its time limit"),
 )  # fmt: skip
 _PROFILES = {row.name: row for row in _ROWS}
@@ -258,6 +264,39 @@ def ladder(name: str, order: int = 0) -> list[tuple[str, Options]]:
     row = profile(name)
     more = blocked(order) if row.name == DEFAULT_SOLVER else {}
     return [(row.name, {**options, **more}) for options in row.ladder]
+
+
+# Who is asked for whole numbers where nobody is named, the first that takes the program.
+WHOLE = ("HIGHS", "SCIP", "GUROBI", "MOSEK", "CPLEX", "XPRESS", "COPT", "GLPK_MI", "CBC", "SCIPY")
+
+
+def whole(problem: cp.Problem, name: str | None, gap: float) -> list[tuple[str, Options]]:
+    """The same for a problem with whole numbers: first to a gap, and then, where time does not reach, to the solver's own."""
+    name = name or next(
+        (each for each in WHOLE if each in cp.installed_solvers() and _takes(each, problem)), DEFAULT_SOLVER
+    )
+    closed = profile(name).gap(gap)
+    plan = ladder(name)
+    return [*((solver, _with_gap(options, closed)) for solver, options in plan if closed), *plan]
+
+
+def _with_gap(options: Options, closed: Options) -> Options:
+    """Options with those of a gap, which may be inside of one that is there."""
+    return {
+        **options,
+        **{
+            key: {**options.get(key, {}), **value} if isinstance(value, dict) else value
+            for key, value in closed.items()
+        },
+    }
+
+
+def _takes(name: str, problem: cp.Problem) -> bool:
+    try:
+        problem.get_problem_data(name)
+    except Exception:  # a solver without a licence raises a kind of its own
+        return False
+    return True
 
 
 def fallbacks(needed: Collection[str], order: int = 0) -> list[tuple[str, Options]]:

@@ -34,6 +34,7 @@ __all__ = [
 
 STEP = 1e4  # by whose powers the factors of a sum of squares are brought together
 EXACT = 2.0**14  # a power of four instead, whose root leaves every digit as it is
+BELIEVED = 50.0  # the power of two up to which a unit of what is in a semidefinite matrix is one
 SPARE = 1e6  # times the size of a square that a bound on it may be and still say something of that size
 NOTHING = 1e-14  # share of a row below which another entry may be nothing at all
 BESIDE = 1e-6  # share of the largest variable at a point below which another has no size of its own
@@ -98,11 +99,17 @@ def in_units_by_steps(
 def in_further_units(program: ConicProgram, columns: NDArray[np.intp]) -> tuple[ConicProgram, Array, list[Step]]:
     """A whole program in units for all variables but ``columns``, which are of size one.
 
-    Units are powers of two, so that it is the same program to the last digit, but for exponentials.
+    Units are powers of two, so that it is the same program to the last digit, but for exponentials. Where semidefinite matrices
+    follow one after another, as roots of matrices do, each squares what is off in the unit before: with units in them beyond
+    ``BELIEVED`` there are none.
     """
     sizes = np.zeros(program.c.size)
     sizes[columns] = 1.0
     posed, units, steps = in_units_by_steps(program, columns, sizes, whole=True)
+    rows = [np.arange(block.rows.start, block.rows.stop) for block in program.blocks if block.kind == "semidefinite"]
+    matrices = np.unique(program.A[np.concatenate(rows)].indices) if rows else np.zeros(0, dtype=int)
+    if np.abs(np.log2(units[matrices])).max(initial=0.0) > BELIEVED:
+        return program, np.ones(units.size), []
     D = sp.diags_array(units)
     P = None if program.P is None else sp.csr_array(D @ program.P @ D)
     return replace(posed, c=program.c * units, P=P), units, steps

@@ -745,3 +745,51 @@ def test_what_cannot_be_added_is_refused_in_words(added, said):
     made = cn.single_class_mpm(cn.Moments([3.0, 2.0, 1.0], np.eye(3)), 0.5)
     with pytest.raises(InputError, match=said):
         added(made)
+
+
+def test_a_kernel_without_weight_is_within_its_cone():
+    """The optimum drops a kernel: |c_0|^2 <= mu_0 tau_0 holds of nothing on both sides."""
+    X = np.random.default_rng(0).normal(size=(24, 2)) + np.array([2.0, 1.0])
+    features = [cn.KernelFeatures(X, kernel) for kernel in (cn.kernels.gaussian(gamma=0.4), cn.kernels.laplacian(0.3))]
+    made = cn.kernel_learning(features, 0.3, scale_penalty=0.5)
+    solution = made.solve()
+    values = {**solution.values, "c_0": np.zeros_like(solution.values["c_0"]), "mu": np.array([0.0, 1.0])}
+    for given in (solution.values, {**values, "tau": np.array([1.0, solution.values["tau"][1]])}):
+        assert made.evaluate(given)[1] <= 1e-10
+    # A part that has a length needs weight: at 1e-12 in its place it would cost as many millions of millions.
+    assert made.evaluate({**values, "c_0": np.full_like(values["c_0"], 0.1)})[1] > 1e9
+
+
+@pytest.mark.parametrize(
+    ("atom", "said"),
+    [
+        (lambda x: cp.sum(cp.loggamma(2 * x + 1)), "CVXPY's loggamma is a fit .* up to 1e-2 off"),
+        (lambda x: -cp.sum(cp.log_normcdf(x)), "CVXPY's log_normcdf is a fit .* bound what it is a function of"),
+        (lambda x: cp.quantum_rel_entr(cp.diag(x), np.eye(3)), r"quad_approx=\(3, 3\), .* give quad_approx=\(4, 6\)"),
+        (lambda x: cp.pnorm(x, np.pi), "rounds an exponent of pnorm .* give approx=False"),
+    ],
+)
+def test_what_cvxpy_only_comes_near_is_refused_wherever_it_is_written(atom, said):
+    made = cn.single_class_mpm(cn.Moments([3.0, 2.0, 1.0], np.eye(3)), 0.5)
+    with pytest.raises(InputError, match=f"term: .*{said}"):
+        made.plus(lambda v: atom(v["a"]))
+    with pytest.raises(InputError, match="constraints: CVXPY"):
+        made.subject_to(lambda v: atom(v["a"]) <= 3.0)
+    x = cp.Variable(3)
+    with pytest.raises(InputError, match="problem: CVXPY"):
+        Formulation(cp.Problem(cp.Minimize(atom(x)), [x >= 1]), {"x": x})
+
+
+def test_what_cvxpy_states_exactly_or_near_enough_is_taken():
+    made = cn.single_class_mpm(cn.Moments([3.0, 2.0, 1.0], np.eye(3)), 0.5)
+    fine = (
+        lambda a: cp.pnorm(a, np.pi, approx=False),
+        lambda a: cp.quantum_rel_entr(cp.diag(a + 2), np.eye(3), quad_approx=(4, 6)),
+        lambda a: cp.maximum(0.0, cp.sum(a) - 0.5, 2.18382 - 3.62887 * a[0]),
+    )
+    for atom in fine:
+        solution = made.plus(lambda v, atom=atom: 0.1 * atom(v["a"])).solve()
+        a = solution.values["a"]
+        assert solution.objective == pytest.approx(
+            np.linalg.norm(a) + 0.1 * float(atom(cp.Constant(a)).value), rel=1e-7
+        )
