@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
+from convexnovelty.quadratic_forms import in_squares
 
 __all__ = ["as_meant", "divides_by_zero", "refuse_approximated"]
 
@@ -32,12 +33,14 @@ ROUNDED = 1e-12  # share of the terms of a sum, or of the entries of a matrix, u
 def as_meant(constraint: Any, typical: bool = False, name: str = "membership") -> Any:
     """The constraint with zeros in place of rows, and symmetric matrices in place of ones, that are so but for rounding.
 
-    It comes back itself where there are none, and where parameters, whose values may change, are in it. ``typical`` says that
+    It comes back itself where there are none, and where parameters, whose values may change, are in it, but for forms in a matrix of
+    numbers, which become sums of squares in either case. ``typical`` says that
     variables which have values have such as are to be expected: what they cancel with may be rounded as they are. ``name`` is
     that of the argument in errors.
     """
     if isinstance(constraint, cp.Constraint):
         refuse_approximated(constraint, name)
+        constraint = in_squares(constraint)
     if not isinstance(constraint, cp.Constraint) or not constraint.variables() or constraint.parameters():
         return constraint
     return _without_cancelled(_symmetrised(constraint), typical)

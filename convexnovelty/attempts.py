@@ -175,7 +175,7 @@ class Attempts:
             else:
                 # A warm start would make the digits depend on what was solved before.
                 raw = chain.solve_via_data(self.problem, data, warm_start=False, verbose=False, solver_opts=dict(given))
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
                 # CVXPY warns of an inaccurate point; here the status and the residuals decide.
                 warnings.simplefilter("ignore", UserWarning)
                 self.problem.unpack_results(raw, chain, inverse)

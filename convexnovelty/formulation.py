@@ -36,6 +36,7 @@ from convexnovelty.errors import (
 )
 from convexnovelty.in_scale import InScale
 from convexnovelty.owned import owned
+from convexnovelty.quadratic_forms import in_squares
 from convexnovelty.quantities import Quantity, Tunable, as_quantity, as_tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
 from convexnovelty.validation import SHOWN, listed, number, shown
@@ -182,7 +183,7 @@ class Formulation:
         for term in (problem.objective.expr, *problem.constraints):
             _refuse_unlimited(term, "problem")
             refuse_approximated(term, "problem")
-        self.problem = problem
+        self.problem = _in_squares(problem)
         self.name = name
         self.source = source
         self.latex = latex
@@ -198,7 +199,7 @@ class Formulation:
         self._search = search
         self._apart = apart
         self._rounded = rounded
-        self._attempts = Attempts(problem)
+        self._attempts = Attempts(self.problem)
         # Whether numbers have changed since it was made, in whose scale it is posed.
         self._moved = False
         # CVXPY keeps the values of variables and parameters in the problem, which threads would take from each other.
@@ -407,9 +408,10 @@ class Formulation:
                 )
             _refuse_division(given, "term")
             _refuse_unlimited(given, "term")
-            if isinstance(given, cp.Expression):
-                refuse_approximated(given, "term")
-            return [given if isinstance(given, cp.Expression) else number(given, "term")]
+            if not isinstance(given, cp.Expression):
+                return [number(given, "term")]
+            refuse_approximated(given, "term")
+            return [in_squares(given)]
 
         return self._extended(made, Formulation._with_term)
 
@@ -650,14 +652,14 @@ class Formulation:
         attempts: list[Attempt] = [*tried]
         timing: dict[str, float] = {}
         residuals = self._climb(rungs, attempts, timing)
-        share, objective = 0.0 if options else self._attempts.share, float(self.problem.value)
+        share, objective = 0.0 if options else self._attempts.share, self._objective()
         parts = () if self._apart is None else self._apart(self._values())
         if parts:  # the others are exact: what the point of the whole may lack is in these
             share = 0.0
         for part in parts:
             left, judged = self._by_itself(part, solver, options, attempts)
             share, residuals = max(share, left), max(residuals, judged or residuals, key=lambda found: found.worst)
-            objective = float(cast(Any, self.problem.objective.value))
+            objective = self._objective()
         seconds, reading = time.perf_counter() - began, self._reading()
         if reading.settled:
             share, objective = 0.0, self._settle(reading.letters, attempts)
@@ -687,7 +689,19 @@ class Formulation:
     def _value(self, rungs: Sequence[Rung]) -> float:
         """The value of the compiled problem as its parameters stand."""
         self._climb(rungs, [], {})
-        return float(self.problem.value)
+        return self._objective()
+
+    def _objective(self) -> float:
+        """The problem's objective at its point, or that of the compiled program where rounding leads out of what it is defined on."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = float(cast(Any, self.problem.objective.value))
+        value = value if math.isfinite(value) else float(self.problem.solution.opt_val)
+        if not math.isfinite(value):
+            raise SolverError(
+                f"{self.name}: the objective is {value} at the solver's point; state what it is defined on by constraints",
+                "not a number",
+            )
+        return value
 
     def _climb(self, rungs: Sequence[Rung], attempts: list[Attempt], timing: dict[str, float]) -> Residuals:
         """The residuals of the first point that counts, or the error that says why there is none."""
@@ -813,6 +827,15 @@ class Formulation:
                 f"{self.name}: a formulation with the user's own constraints or terms has no recipe to travel by; send its parts"
             )
         return _remade, (self.recipe.factory, dict(self.recipe.arguments))
+
+
+def _in_squares(problem: cp.Problem) -> cp.Problem:
+    """The problem with :func:`in_squares` of its constraints, and of an objective whose form a solver does not get as it is."""
+    expression = problem.objective.expr
+    objective = expression if expression.is_quadratic() else in_squares(expression)
+    constraints = [in_squares(constraint) for constraint in problem.constraints]
+    same = all(one is other for one, other in zip(constraints, problem.constraints, strict=True))
+    return problem if same and objective is expression else cp.Problem(type(problem.objective)(objective), constraints)
 
 
 def _refuse_not_convex(problem: Any, name: str) -> None:

@@ -793,3 +793,25 @@ def test_what_cvxpy_states_exactly_or_near_enough_is_taken():
         assert solution.objective == pytest.approx(
             np.linalg.norm(a) + 0.1 * float(atom(cp.Constant(a)).value), rel=1e-7
         )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_value_is_a_number_where_rounding_leads_out_of_what_an_objective_is_defined_on(seed):
+    """The nearest distribution without the first point: the others' shares grow alike, at -log(1 - p_0)."""
+    p, x = np.random.default_rng(seed).dirichlet(np.ones(6)), cp.Variable(6)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.kl_div(x, p))), [cp.sum(x) == 1, x[0] == 0])
+    assert Formulation(problem, {"x": x}).solve().objective == pytest.approx(-np.log(1 - p[0]), abs=1e-7)
+
+
+def test_squares_over_what_is_held_at_zero_are_zero():
+    X = np.random.default_rng(0).normal(size=(12, 2)) + np.array([2.0, 1.0])
+    made = cn.one_class_svm(cn.LinearFeatures(X), 0.4, "dual")
+    kept = made.subject_to(lambda v: [v["alpha"][[0, 3, 4]] == 0]).solve().objective
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = (
+            made.plus(lambda v: 0.01 * cp.quad_over_lin(v["alpha"][0], v["alpha"][3] + v["alpha"][4]))
+            .subject_to(lambda v: v["alpha"][[3, 4]] == 0)
+            .solve()
+        )
+    assert found.objective == pytest.approx(kept, rel=1e-7)
