@@ -16,7 +16,7 @@ from convexnovelty.errors import EmptySetError, InputError
 from convexnovelty.units import in_units, with_even_constants, with_even_squares
 from convexnovelty.validation import Array
 
-__all__ = ["SHARED", "Arrays", "implied", "reach_from"]
+__all__ = ["SHARED", "Arrays", "implied", "reaches_from"]
 
 LEFT_OUT = ("symmetric", "PSD", "NSD", "diag", "sparsity", "complex", "hermitian", "imag")  # attributes of variables
 SHARED = "multiple of a member in round coordinates"  # the name of variables whose size is one already
@@ -24,6 +24,8 @@ SHARED = "multiple of a member in round coordinates"  # the name of variables wh
 DOUBLINGS = 256  # powers of two, up and down from one, among which the size of a set is looked for
 SMALLEST = 1e-14  # share of a centre below which a step from it is rounding
 LINES = 4  # directions in which it is
+LONGER = 64.0  # times as far as along such a line that an axis reaches which has a unit of its own
+FINE = 1e-6  # to which the power of two of its reach is known
 
 Description = Callable[[Any], Any]
 
@@ -161,10 +163,10 @@ def implied(arrays: Arrays) -> list[int]:
     return found
 
 
-def reach_from(description: Description, at: Array) -> float | None:
-    """How far a set reaches from a member along random lines, to a power of two, by the values of its constraints alone.
+def reaches_from(description: Description, at: Array) -> Array | None:
+    """How far a set reaches from a member along random lines, to a power of two, or along each axis where one is far longer than these.
 
-    No unit has to be known for that. None where the point is no member to
+    The values of its constraints alone tell: no unit has to be known for that. None where the point is no member to
     the last digit, or next to none, where further variables have a say, and where the set does not end.
     """
     v = cp.Variable(at.size, value=at)
@@ -177,20 +179,29 @@ def reach_from(description: Description, at: Array) -> float | None:
         v.value = point
         return not any(np.any(one.violation()) for one in constraints)
 
+    def last(step: Array, low: float, high: float, within: float) -> float:
+        """The power of two up to which multiples of a step are members."""
+        while high - low > within:
+            middle = (low + high) // 2 if within >= 1 else (low + high) / 2
+            low, high = (middle, high) if holds(at + 2.0**middle * step) else (low, middle)
+        return low
+
     reach = 0.0
     for line in np.random.default_rng(22).standard_normal((LINES, at.size)):
         step = line / np.linalg.norm(line)
-        low, high = -DOUBLINGS, DOUBLINGS
-        if not holds(at) or holds(at + 2.0**high * step):
+        if not holds(at) or holds(at + 2.0**DOUBLINGS * step):
             return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if holds(at + 2.0**middle * step) else (low, middle)
-        reach = max(reach, 2.0**low)
+        reach = max(reach, 2.0 ** last(step, -DOUBLINGS, DOUBLINGS, 1))
     # Of a flat set no line holds more than its member.
     if reach <= max(2.0**-DOUBLINGS, SMALLEST * float(np.abs(at).max(initial=0.0))):
         return None
-    return reach
+    # A line reaches little farther than the shortest axis, however long others are.
+    axes = [(axis, -axis) for axis in np.eye(at.size)]
+    if not any(holds(at + LONGER * reach * step) for steps in axes for step in steps):
+        return np.full(at.size, reach)
+    ends = [[2.0 ** last(step, -DOUBLINGS, DOUBLINGS, FINE) for step in steps] for steps in axes]
+    reaches = np.max(ends, axis=1)
+    return np.where(reaches < 2.0 ** (DOUBLINGS - 1), reaches, reaches.min())
 
 
 def _refuse_misleading(constraint: cp.Constraint, v: cp.Variable, name: str) -> None:

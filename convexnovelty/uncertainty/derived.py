@@ -33,7 +33,7 @@ from convexnovelty.direct import attempts
 from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError, SolverError
 from convexnovelty.membership import Counterpart, Membership, convex
 from convexnovelty.places import DONE
-from convexnovelty.set_arrays import Arrays, reach_from
+from convexnovelty.set_arrays import Arrays, reaches_from
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import UNSEEN, Face
 from convexnovelty.uncertainty.tools import as_expression, listed
@@ -259,7 +259,8 @@ def _units(uncertainty: Any, describe: Callable[[Any], Any]) -> Array:
     """A size for each entry of that vector, by what the centre is like: squares of lengths for covariances.
 
     How far a set of points or means reaches is asked of its constraints: steps from a far centre have nothing to do with its
-    distance from the origin, and the origin says nothing of them.
+    distance from the origin, and the origin says nothing of them. Axes along which it reaches much farther, as those of raw columns,
+    have units of their own.
 
     Powers of two, so that the arrays have the same digits in all units; ones for what is no more than 32 times off, of sets
     round the origin a thousand times, so that most sets have ones.
@@ -275,10 +276,13 @@ def _units(uncertainty: Any, describe: Callable[[Any], Any]) -> Array:
         rows, columns = triangle(lengths.size)
         return np.concatenate([lengths[: lengths.size * pairs], lengths[rows] * lengths[columns]])
     center = _flat_center(uncertainty)
-    unit, reach = _step(float(np.abs(center).max())), reach_from(describe, center)
-    if reach is not None and (unit != 1.0 or not 1 / FAR_FROM_ONE <= reach <= FAR_FROM_ONE):
+    unit, reaches = _step(float(np.abs(center).max())), reaches_from(describe, center)
+    if reaches is None:
+        return np.full(center.size, unit)
+    reach, shares = float(reaches.min()), 2.0 ** np.round(np.log2(reaches / reaches.min()))
+    if unit != 1.0 or not 1 / FAR_FROM_ONE <= reach <= FAR_FROM_ONE:
         unit = 2.0 ** (10 * round(math.log2(reach) / 10))
-    return np.full(center.size, unit)
+    return np.asarray(unit * shares)
 
 
 def _start(uncertainty: Any) -> Array:

@@ -25,6 +25,7 @@ from convexnovelty.uncertainty import (
     MeanMetricEllipsoid,
     MeanSet,
     MomentHull,
+    PointSet,
     SubspaceBall,
     WishartBall,
     adversary,
@@ -381,3 +382,57 @@ def test_bounds_on_squares_follow_a_radius_without_another_compilation():
         right = cn.single_class_mpm(moments, 0.6, EntrywiseInterval(radius)).solve().objective
         assert problem.set(radius=radius).solve().objective == pytest.approx(right, rel=1e-6)
     assert problem.compilations == 1
+
+
+SCALES = np.array([500.0, 7e-3, 2e-3, 0.3])
+
+
+class Cubes(MeanSet):
+    """Cubes of steps in deviations: by Hölder's inequality its support is the norm of order 3/2."""
+
+    def membership(self, m):
+        return [cp.sum(cp.power(cp.abs(cp.multiply(m - self.center, 1 / SCALES)), 3)) <= self.radius]
+
+
+class Huber(MeanSet):
+    """Steps of at most one deviation, where Huber's function is the square."""
+
+    def membership(self, m):
+        return [cp.sum(cp.huber(cp.multiply(m - self.center, 1 / SCALES), 1.0)) <= self.radius]
+
+
+class Quartic(PointSet):
+    def membership(self, u):
+        return [cp.norm(cp.square(cp.multiply(u, 1 / SCALES))) <= self.radius]
+
+
+@pytest.mark.parametrize("radius", [0.02, 0.4, 0.9])
+@pytest.mark.parametrize("seed", range(4))
+def test_means_and_points_in_columns_with_units_of_their_own(radius, seed):
+    d = np.random.default_rng(seed).standard_normal(4)
+    w, center = d / SCALES, np.array([900.0, 0.06, 4e-3, 1.0])
+    moments = cn.Moments(center, np.diag(SCALES**2))
+
+    def of_order(p):
+        return float((np.abs(d) ** p).sum() ** (1 / p))
+
+    for around, truth in (
+        (Cubes(radius).centred(moments), radius ** (1 / 3) * of_order(1.5)),
+        (Huber(radius).centred(moments), radius**0.5 * of_order(2)),
+        (Quartic(radius).centred(np.zeros(4)), radius**0.5 * of_order(4 / 3)),
+    ):
+        at = w @ np.asarray(around.center)
+        assert evaluate_support(around, w) - at == pytest.approx(truth, rel=1e-7)
+        found = adversary(around, w)
+        assert found.value - at == pytest.approx(truth, rel=1e-5)
+        assert w @ found.member == pytest.approx(found.value, rel=1e-9)
+
+
+def test_a_radius_moves_such_a_set_without_another_compilation():
+    X = np.random.default_rng(5).normal(size=(30, 4)) * SCALES + 4 * SCALES
+    made = cn.single_class_mpm(cn.Moments.estimate(X), 0.4, Cubes(0.3))
+    made.solve()
+    for radius in (0.1, 0.7, 1.3):
+        fresh = cn.single_class_mpm(cn.Moments.estimate(X), 0.4, Cubes(radius)).solve()
+        assert made.set(radius=radius).solve().objective == pytest.approx(fresh.objective, rel=1e-7)
+    assert made.compilations == 1
