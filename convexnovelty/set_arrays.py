@@ -201,7 +201,7 @@ def reaches_from(description: Description, at: Array) -> Array | None:
         return np.full(at.size, reach)
     ends = [[2.0 ** last(step, -DOUBLINGS, DOUBLINGS, FINE) for step in steps] for steps in axes]
     reaches = np.max(ends, axis=1)
-    return np.where(reaches < 2.0 ** (DOUBLINGS - 1), reaches, reaches.min())
+    return np.asarray(np.where(reaches < 2.0 ** (DOUBLINGS - 1), reaches, reaches.min()))
 
 
 def _refuse_misleading(constraint: cp.Constraint, v: cp.Variable, name: str) -> None:
