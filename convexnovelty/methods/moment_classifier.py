@@ -414,8 +414,11 @@ def _program(
             slacks = 0.0 if price is None else price.value * float(np.sum(values["xi"]))
             if (nothing := _nothing(X, mean_price.value, distance, deviation**2 + slacks)) is not None:
                 return nothing
-        kappa = _kappa(distance, deviation, current(), moments)
         nearer = float(values.get("e", 0.0))
+        if price is None and float((X @ values["w"]).min() - values["w"] @ moments.mean) - nearer < distance / 2:
+            # Where nothing varies a program has no unit, and a point that a solver takes for feasible in it need not be.
+            raise _nearly(X, moments, current())
+        kappa = _kappa(distance, deviation, current(), moments)
         more = letters_read or {}
         return _read(X, moments, current(), tail, values["w"], distance + nearer, kappa, 1 + nearer / distance, **more)
 
@@ -484,7 +487,7 @@ def _nearly(positives: Any, moments: Moments, uncertainty: MomentSet) -> Infeasi
     found, none = _distance(positives, moments, uncertainty)
     if found <= none:
         return _inseparable(uncertainty, none)
-    beside = "beside" if math.isnan(found) else f"{found:.3g} deviations beside"
+    beside = f"{found:.3g} deviations beside" if math.isfinite(found) else "beside"
     return SolverError(
         f"negative_moments: a mean of {uncertainty!r} lies in the hull of the positive points or {beside} it, and the solver "
         "found no half-space between them; give a slack_penalty, or a smaller set"

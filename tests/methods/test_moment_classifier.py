@@ -1123,3 +1123,19 @@ def test_a_column_in_which_negatives_hardly_vary_has_the_size_that_the_set_gives
         assert truth[0] == pytest.approx(truth[1], rel=1e-6)
         found = cn.moment_classifier(positives, moments, price, recipe).solve()
         assert found.objective == pytest.approx(truth[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("members", [[[[0.0]]], [[[0.0]], [[0.0]]]])
+def test_a_hard_margin_that_no_half_space_has_is_refused_where_nothing_varies(members):
+    """Negatives that are 2 without a doubt, between positives 1 and 3: the program has no unit, and a solver found a point of it."""
+    exact, points = sets.MeanWithin(sets.Interval([0.0], [0.0])), np.array([[1.0], [3.0]])
+    with pytest.raises(
+        InfeasibleError, match=r"negative_moments: a mean of .* lies in the convex hull of the positive points"
+    ):
+        cn.moment_classifier(
+            points, cn.Moments([2.0], [[0.0]]), uncertainty=exact * sets.CovarianceHull(members)
+        ).solve()
+    beyond = cn.moment_classifier(
+        points + 2, cn.Moments([2.0], [[1.0]]), uncertainty=exact * sets.CovarianceHull([[[1.0]]])
+    )
+    assert beyond.solve().objective == pytest.approx(1.0, rel=1e-7)
