@@ -17,13 +17,14 @@ from convexnovelty.places import DONE, proves_empty
 from convexnovelty.units import in_own_units, in_units_of
 from convexnovelty.validation import Array
 
-__all__ = ["LeastValue", "least_value"]
+__all__ = ["LeastValue", "least_value", "rough_value"]
 
 TOLERANCES = (1e-10, 1e-9, 1e-8)  # that are asked of the solver, one after the other
 TIGHT = 1e-12  # that is asked where they leave too much
 RESIDUAL = 1e-6  # largest one of a point that counts, in scale
 PRECISE = 1e-8  # share of a value that residuals may change with which the search ends
 ENOUGH = (1e-6, 1e-4)  # those with which no other tolerances are asked
+ROUGH = 1e-3  # share of a value of which a few digits are asked
 AGAIN = 2  # times that a program is posed in units of the best point so far
 NOTHING = 1e-9  # a value that is none, in units in which the right-hand side is one
 
@@ -63,6 +64,16 @@ def least_value(program: ConicProgram) -> LeastValue | None:
     if best is None and all(_is_empty(posed) for posed, _ in in_own_units(program)):
         return LeastValue(math.inf, 0.0)
     return best
+
+
+def rough_value(program: ConicProgram) -> float | None:
+    """The same to a few digits, by one solve where that tells them; None where no solver has a point of which they are known."""
+    for posed, unit in in_own_units(program):
+        for found in itertools.islice(attempts(posed, TOLERANCES[-1:]), 1):
+            value = posed.objective(found.x)
+            if found.status in DONE and posed.value_error(found.x, found.z) <= ROUGH * abs(value):
+                return value * unit
+    return None
 
 
 def _values(program: ConicProgram) -> Iterator[LeastValue]:

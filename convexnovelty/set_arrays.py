@@ -177,7 +177,8 @@ def reaches_from(description: Description, at: Array) -> Array | None:
 
     def holds(point: Array) -> bool:
         v.value = point
-        return not any(np.any(one.violation()) for one in constraints)
+        with np.errstate(over="ignore", invalid="ignore"):  # far away, where nothing is a member
+            return not any(np.any(one.violation()) for one in constraints)
 
     def last(step: Array, low: float, high: float, within: float) -> float:
         """The power of two up to which multiples of a step are members."""

@@ -29,11 +29,13 @@ import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
 from convexnovelty.cones import svec, svec_map, triangle
+from convexnovelty.conic import ConicProgram
 from convexnovelty.direct import attempts
 from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError, SolverError
+from convexnovelty.least_value import rough_value
 from convexnovelty.membership import Counterpart, Membership, convex
 from convexnovelty.places import DONE
-from convexnovelty.set_arrays import Arrays, reaches_from
+from convexnovelty.set_arrays import LONGER, Arrays, reaches_from
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import UNSEEN, Face
 from convexnovelty.uncertainty.tools import as_expression, listed
@@ -109,7 +111,7 @@ def _made(uncertainty: UncertaintySet) -> Membership:
     others: list[Arrays] = []
     for name in uncertainty.numbers():
         try:
-            elsewhere = [_arrays(other) for other in _elsewhere(uncertainty, name)]
+            elsewhere = [_arrays(other, arrays.units) for other in _elsewhere(uncertainty, name)]
         except (ConvexNoveltyError, TypeError, ValueError, IndexError):  # a number that must be whole, say
             elsewhere = []
         if elsewhere and all(arrays.moves_to(other) for other in elsewhere):
@@ -131,12 +133,14 @@ def _follow(made: Membership, changed: UncertaintySet) -> None:
     made.move(arrays, repr(changed))
 
 
-def _arrays(uncertainty: UncertaintySet) -> Arrays:
+def _arrays(uncertainty: UncertaintySet, units: Array | None = None) -> Arrays:
+    """The set as compiled, in its own units or in those of one that differs by a number, a step away."""
+
     def make() -> Arrays:
         describe, size = _description(uncertainty, uncertainty.dimension)  # type: ignore[attr-defined]
-        units = _units(uncertainty, describe)
+        own = _units(uncertainty, describe) if units is None else units
         middle = _flat_center(uncertainty)
-        return Arrays.compiled(describe, size, repr(uncertainty), units, _start(uncertainty), middle)
+        return Arrays.compiled(describe, size, repr(uncertainty), own, _start(uncertainty), middle)
 
     arrays: Arrays = uncertainty.kept("arrays", make)
     return arrays
@@ -277,12 +281,41 @@ def _units(uncertainty: Any, describe: Callable[[Any], Any]) -> Array:
         return np.concatenate([lengths[: lengths.size * pairs], lengths[rows] * lengths[columns]])
     center = _flat_center(uncertainty)
     unit, reaches = _step(float(np.abs(center).max())), reaches_from(describe, center)
+    if reaches is None and unit != 1.0:
+        reaches = _reaches_by_solving(describe, center, repr(uncertainty))
     if reaches is None:
         return np.full(center.size, unit)
     reach, shares = float(reaches.min()), 2.0 ** np.round(np.log2(reaches / reaches.min()))
     if unit != 1.0 or not 1 / FAR_FROM_ONE <= reach <= FAR_FROM_ONE:
         unit = 2.0 ** (10 * round(math.log2(reach) / 10))
     return np.asarray(unit * shares)
+
+
+def _reaches_by_solving(describe: Callable[[Any], Any], center: Array, name: str) -> Array | None:
+    """How far a set reaches from its centre along each axis where further variables say what a member is; None where nobody can say.
+
+    By the program of a step's length, in which nothing has to be known of any unit.
+    """
+    try:
+        arrays = Arrays.compiled(describe, center.size, name, at=center)
+    except ConvexNoveltyError:  # the membership itself, of which more is said when it counts
+        return None
+    program, inner = arrays.program, np.setdiff1d(np.arange(arrays.program.c.size), arrays.columns)
+    if not inner.size:
+        return None
+    steps, others = program.A[:, arrays.columns], program.A[:, inner]
+    cost = np.append(-1.0, np.zeros(inner.size))
+
+    def reach(step: Array) -> float:
+        along = sp.csr_array(sp.hstack([sp.csr_array(steps @ step[:, None]), others]))
+        found = rough_value(ConicProgram(cost, along, program.b, program.cones))
+        return 0.0 if found is None else max(-found, 0.0)
+
+    told = np.array([reach(axis) or reach(-axis) for axis in np.eye(center.size)])
+    if not told.any():
+        return None
+    least = float(told[told > 0].min())
+    return np.asarray(np.where(told > least * LONGER, told, least))
 
 
 def _start(uncertainty: Any) -> Array:

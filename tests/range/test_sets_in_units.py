@@ -436,3 +436,39 @@ def test_a_radius_moves_such_a_set_without_another_compilation():
         fresh = cn.single_class_mpm(cn.Moments.estimate(X), 0.4, Cubes(radius)).solve()
         assert made.set(radius=radius).solve().objective == pytest.approx(fresh.objective, rel=1e-7)
     assert made.compilations == 1
+
+
+class Factors(MeanSet):
+    """Means that factors move, by a function of the factors: further variables say what a member is."""
+
+    function = staticmethod(lambda z: cp.sum(cp.huber(z, 1.0)))
+    scales = np.ones(4)
+
+    def membership(self, m):
+        z = cp.Variable(4)
+        return [m == self.center + cp.multiply(self.scales, z), self.function(z) <= self.radius]
+
+
+FUNCTIONS = {
+    "huber": lambda z: cp.sum(cp.huber(z, 1.0)),
+    "cubes": lambda z: cp.sum(cp.power(cp.abs(z), 3)),
+    "exponentials": lambda z: cp.sum(cp.exp(z) - 1 - z),
+    "powers": lambda z: cp.sum(cp.power(cp.abs(z), 1.5)),
+}
+
+
+@pytest.mark.parametrize("far", [0.0, 1.0, 1e3])
+@pytest.mark.parametrize("wide", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_means_that_further_variables_move_far_from_the_origin(name, wide, far):
+    d, z = np.array([1.0, -0.5, 0.3, -1.2]), cp.Variable(4)
+    kind = type("Moved", (Factors,), {"function": staticmethod(FUNCTIONS[name]), "scales": SCALES**wide})
+    moments = cn.Moments(far * kind.scales * np.arange(1, 5), np.diag(kind.scales**2))
+    a = d / kind.scales
+    for radius in (0.05, 0.7, 5.0):
+        truth = cp.Problem(cp.Maximize(d @ z), [FUNCTIONS[name](z) <= radius]).solve(
+            solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10
+        )
+        around = kind(radius).centred(moments)
+        assert evaluate_support(around, a) - a @ moments.mean == pytest.approx(truth, rel=2e-6)
+        assert adversary(around, a).value - a @ moments.mean == pytest.approx(truth, rel=1e-5)
