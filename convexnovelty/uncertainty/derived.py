@@ -51,6 +51,7 @@ NEAR = 0.5  # distance, beside the set's size, up to which a centre may be a mem
 TINY = 1e-2  # share of its unit below which what a joint set adds to its centre is measured in a unit of its own
 SHOWN = 1e-6  # share of a variance that no solver takes for none
 FAR_FROM_ONE = 2.0**10  # how far off from one a set of points must reach for it to be measured in a unit of its own
+ALIKE = 2.0  # power of two up to which deviations differ by nothing: what is compiled is of the size of their squares, and of these
 NO_SIZE = 1e-7  # size up to which nothing is left that a worst case would show
 
 
@@ -276,7 +277,7 @@ def _units(uncertainty: Any, describe: Callable[[Any], Any]) -> Array:
         largest = math.sqrt(max(float(variances.max()), 0.0))
         # Beside the largest, so that columns which are nearly alike are never on two steps.
         shares = [math.sqrt(float(v)) / largest if v > 0 else 1.0 for v in variances]
-        lengths = _step(largest) * np.array([_step(share) for share in shares])
+        lengths = _step(largest) * np.array([_step(share, ALIKE) for share in shares])
         rows, columns = triangle(lengths.size)
         return np.concatenate([lengths[: lengths.size * pairs], lengths[rows] * lengths[columns]])
     center = _flat_center(uncertainty)
@@ -327,9 +328,9 @@ def _start(uncertainty: Any) -> Array:
     return center
 
 
-def _step(length: float) -> float:
-    """The nearest power of two, and one for what is of that order or nothing."""
-    return 1.0 if length <= 0 or abs(math.log2(length)) <= 5 else 2.0 ** round(math.log2(length))
+def _step(length: float, order: float = 5.0) -> float:
+    """The nearest power of two, and one for what is of that ``order`` or nothing."""
+    return 1.0 if length <= 0 or abs(math.log2(length)) <= order else 2.0 ** round(math.log2(length))
 
 
 def _elsewhere(uncertainty: UncertaintySet, name: str) -> list[Any]:

@@ -472,3 +472,24 @@ def test_means_that_further_variables_move_far_from_the_origin(name, wide, far):
         around = kind(radius).centred(moments)
         assert evaluate_support(around, a) - a @ moments.mean == pytest.approx(truth, rel=2e-6)
         assert adversary(around, a).value - a @ moments.mean == pytest.approx(truth, rel=1e-5)
+
+
+@pytest.mark.parametrize("wide", [0.0, 0.2, 0.3, 0.5, 1.0])
+@pytest.mark.parametrize("further", [False, True])
+def test_covariances_in_columns_that_differ_by_little_and_by_much(wide, further):
+    """Huber's function of correlations, where it is the square: the closed form of a Frobenius ball of correlations."""
+    s = SCALES[:3] ** wide
+    correlations = np.array([[1.0, 0.3, -0.2], [0.3, 1.0, 0.4], [-0.2, 0.4, 1.0]])
+    d, unit = np.array([1.0, -0.5, 0.8]), np.outer(s, s)
+
+    class Own(CovarianceSet):
+        def membership(self, S):
+            if not further:
+                return [cp.sum(cp.huber(cp.multiply(S - self.center, 1 / unit), 1.0)) <= self.radius]
+            z = cp.Variable((3, 3), symmetric=True)
+            return [S == self.center + cp.multiply(unit, z), cp.sum(cp.huber(z, 1.0)) <= self.radius]
+
+    moments = cn.Moments(np.zeros(3), correlations * unit)
+    for radius in (1e-6, 1e-5, 1e-4, 1e-3, 0.1):
+        truth = np.sqrt(d @ correlations @ d + np.sqrt(radius) * d @ d)
+        assert evaluate_deviation(Own(radius).centred(moments), d / s) == pytest.approx(truth, rel=2e-6)
