@@ -218,6 +218,7 @@ _ROWS = (
          remark="small problems without a licence; ignores its time limit"),
 )  # fmt: skip
 _PROFILES = {row.name: row for row in _ROWS}
+GAPS_OF_OTHERS = {"ECOS_BB": _same("mi_rel_eps")}  # of solvers of whole numbers alone, which no check calls
 
 
 def preferred() -> str | None:
@@ -241,7 +242,7 @@ def profile(name: str | None = None) -> SolverProfile:
     installed = cp.installed_solvers()
     if key not in installed:
         raise InputError(f"solver: {name!r} is not installed; installed are {', '.join(sorted(installed))}")
-    return _PROFILES.get(key, SolverProfile(key, ({},), UNKNOWN_ACCURACY))
+    return _PROFILES.get(key, SolverProfile(key, ({},), UNKNOWN_ACCURACY, gap=GAPS_OF_OTHERS.get(key, _nothing)))
 
 
 def check_options(row: SolverProfile, options: Options) -> None:
@@ -282,13 +283,8 @@ def whole(problem: cp.Problem, name: str | None, gap: float) -> list[tuple[str, 
 
 def _with_gap(options: Options, closed: Options) -> Options:
     """Options with those of a gap, which may be inside of one that is there."""
-    return {
-        **options,
-        **{
-            key: {**options.get(key, {}), **value} if isinstance(value, dict) else value
-            for key, value in closed.items()
-        },
-    }
+    inside = {key: {**options.get(key, {}), **value} for key, value in closed.items() if isinstance(value, dict)}
+    return {**options, **closed, **inside}
 
 
 def _takes(name: str, problem: cp.Problem) -> bool:
