@@ -51,7 +51,9 @@ NEAR = 0.5  # distance, beside the set's size, up to which a centre may be a mem
 TINY = 1e-2  # share of its unit below which what a joint set adds to its centre is measured in a unit of its own
 SHOWN = 1e-6  # share of a variance that no solver takes for none
 FAR_FROM_ONE = 2.0**10  # how far off from one a set of points must reach for it to be measured in a unit of its own
-ALIKE = 2.0  # power of two up to which deviations differ by nothing: what is compiled is of the size of their squares, and of these
+OF_AN_ORDER = 5.0  # power of two up to which lengths differ by nothing
+ALIKE = 2.0  # the same of deviations where what is compiled is of the size of their squares, and of these
+REGULAR = 1e-3  # least eigenvalue of the correlations round which directions have no coordinates of their own
 NO_SIZE = 1e-7  # size up to which nothing is left that a worst case would show
 
 
@@ -277,7 +279,8 @@ def _units(uncertainty: Any, describe: Callable[[Any], Any]) -> Array:
         largest = math.sqrt(max(float(variances.max()), 0.0))
         # Beside the largest, so that columns which are nearly alike are never on two steps.
         shares = [math.sqrt(float(v)) / largest if v > 0 else 1.0 for v in variances]
-        lengths = _step(largest) * np.array([_step(share, ALIKE) for share in shares])
+        order = ALIKE if _thinnest(uncertainty) > REGULAR else OF_AN_ORDER
+        lengths = _step(largest) * np.array([_step(share, order) for share in shares])
         rows, columns = triangle(lengths.size)
         return np.concatenate([lengths[: lengths.size * pairs], lengths[rows] * lengths[columns]])
     center = _flat_center(uncertainty)
@@ -328,7 +331,7 @@ def _start(uncertainty: Any) -> Array:
     return center
 
 
-def _step(length: float, order: float = 5.0) -> float:
+def _step(length: float, order: float = OF_AN_ORDER) -> float:
     """The nearest power of two, and one for what is of that ``order`` or nothing."""
     return 1.0 if length <= 0 or abs(math.log2(length)) <= order else 2.0 ** round(math.log2(length))
 
