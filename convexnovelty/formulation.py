@@ -788,7 +788,8 @@ class Formulation:
     def evaluate(self, values: Values) -> tuple[float, float] | None:
         """The objective at given values of the letters, and the worst constraint violation in the solver's units.
 
-        ``solution.values`` will do: what a reading adds to all letters of the program is passed over. None where the letters do not
+        ``solution.values`` will do: what a reading adds to all letters of the program is passed over. What a CVXPY variable was
+        declared to be, as nonnegative, symmetric or whole, is a constraint like the others. None where the letters do not
         fix every variable, as those of a derived counterpart. Values that are not finite are feasible nowhere: the violation is
         infinite there, and where a constraint leaves the range of float64. Of squares over a number that is zero, as of the part of a
         kernel without weight, the violation is that with 1e-12 in the number's place.
@@ -809,14 +810,15 @@ class Formulation:
         if any(v.id not in fixed for v in self.problem.variables()):
             return None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            used = {v.id for v in self.problem.variables()}
+            violations = [0.0]
             for name, value in values.items():
                 self._quantities[name].assign(value)
+                if self._quantities[name].variable.id in used:
+                    violations.append(_undeclared(self._quantities[name].variable, self._quantities[name].own(value)))
             objective = float(cast(Any, self.problem.objective.value))
-            violations = [_violation(constraint) for constraint in self.problem.constraints]
-        bounds = [
-            float(np.max(-np.minimum(v.value, 0.0), initial=0.0)) for v in self.problem.variables() if v.is_nonneg()
-        ]
-        return objective * self.objective_unit, max([0.0, *violations, *bounds])
+            violations += [_violation(constraint) for constraint in self.problem.constraints]
+        return objective * self.objective_unit, max(violations)
 
     # -- sending it elsewhere --------------------------------------------------------------------------------------
 
@@ -885,6 +887,32 @@ def _in_the_limit(term: Any) -> Any:
     if isinstance(term, cp.quad_over_lin):
         values[1] = np.maximum(values[1], LEAST)
     return np.asarray(term.numeric(values))
+
+
+def _undeclared(variable: cp.Variable, value: Any) -> float:
+    """By how much a value misses what its variable was declared to be, which is no constraint of the problem's."""
+    missed = [_violation(constraint) for constraint in variable.domain]
+    entries, declared = np.atleast_1d(np.asarray(value, dtype=float)), variable.attributes
+    if len(variable.boolean_idx):
+        chosen = entries[tuple(variable.boolean_idx)]
+        missed.append(_largest(chosen - np.clip(np.round(chosen), 0.0, 1.0)))
+    if len(variable.integer_idx):
+        chosen = entries[tuple(variable.integer_idx)]
+        missed.append(_largest(chosen - np.round(chosen)))
+    if declared["symmetric"] or declared["PSD"] or declared["NSD"]:
+        missed.append(_largest(entries - np.swapaxes(entries, -2, -1)))
+    if declared["diag"]:
+        missed.append(_largest(entries - np.diag(np.diag(entries))))
+    if variable.sparse_idx is not None:
+        # CVXPY keeps nothing of the entries beside the pattern.
+        beside = entries.copy()
+        beside[tuple(variable.sparse_idx)] = 0.0
+        missed.append(_largest(beside))
+    return max(missed, default=0.0)
+
+
+def _largest(entries: Any) -> float:
+    return float(np.max(np.abs(entries), initial=0.0))
 
 
 def _short(value: Any) -> str:

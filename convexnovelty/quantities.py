@@ -129,14 +129,21 @@ class Quantity:
         value = self.unit * value if self.shift is None else self.unit * value + self.shift
         return float(value) if value.ndim == 0 else value
 
+    def own(self, value: Any) -> Any:
+        """What the solver's variable is where the letter is ``value`` in the user's units."""
+        numbers = self._scaled(value)
+        return numbers if self.inverse is None else self.inverse @ numbers
+
+    def _scaled(self, value: Any) -> Any:
+        numbers = np.asarray(value, dtype=float)
+        return (numbers if self.shift is None else numbers - self.shift) / self.unit
+
     def assign(self, value: Any) -> None:
         """Give the solver's variables the values that stand for ``value`` in the user's units."""
-        numbers = np.asarray(value, dtype=float)
-        numbers = (numbers if self.shift is None else numbers - self.shift) / self.unit
-        own = numbers if self.inverse is None else self.inverse @ numbers
+        own = self.own(value)
         self.variable.save_value(own)
         if (beyond := self._looked_for) is not None:
-            beyond.variable.save_value(beyond.inverse @ (numbers - self.axes @ own))
+            beyond.variable.save_value(beyond.inverse @ (self._scaled(value) - self.axes @ own))
 
 
 class Tunable:

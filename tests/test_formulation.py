@@ -625,6 +625,65 @@ def test_evaluate_tries_a_point_in_the_program():
     assert problem.evaluate({}) is None
 
 
+@pytest.mark.parametrize(
+    ("declared", "value", "missed"),
+    [
+        ({"nonneg": True}, [[-1.0, 0.0], [0.0, 4.0]], 1.0),
+        ({"nonpos": True}, [[2.0, 0.0], [-5.0, 0.0]], 2.0),
+        ({"pos": True}, [[-1.5, 1.0], [1.0, 1.0]], 1.5),
+        ({"neg": True}, [[0.5, -1.0], [-1.0, -1.0]], 0.5),
+        ({"bounds": [0, 1]}, [[3.0, 0.5], [-1.0, 0.5]], 2.0),
+        ({"bounds": [None, np.array([[1.0, 2.0], [3.0, np.inf]])]}, [[-9.0, 2.0], [3.25, 9.0]], 0.25),
+        ({"PSD": True}, [[1.0, 0.0], [0.0, -3.0]], 3.0),
+        ({"NSD": True}, [[1.0, 2.0], [2.0, 1.0]], 3.0),
+        ({"symmetric": True}, [[1.0, 2.0], [0.5, 1.0]], 1.5),
+        ({"PSD": True}, [[4.0, 1.0], [0.0, 4.0]], 1.0),
+        ({"diag": True}, [[1.0, -0.75], [0.0, 1.0]], 0.75),
+        ({"sparsity": [(0, 1), (0, 1)]}, [[1.0, 0.0], [0.125, 2.0]], 0.125),
+        ({"boolean": True}, [[0.2, 1.0], [0.0, 0.9]], 0.2),
+        ({"boolean": True}, [[3.0, 1.0], [0.0, 1.0]], 2.0),
+        ({"boolean": [(0, 1), (1, 1)]}, [[0.5, 0.0], [0.5, 0.75]], 0.25),
+        ({"integer": True}, [[2.0, -3.0], [0.0, 1.375]], 0.375),
+        ({"integer": [(0,), (1,)]}, [[0.5, 6.125], [0.5, 0.5]], 0.125),
+        ({"symmetric": True, "nonneg": True}, [[1.0, -2.0], [-2.0, 1.0]], 2.0),
+        ({"integer": True, "bounds": [0, 5]}, [[7.0, 0.25], [0.0, 0.0]], 2.0),
+    ],
+    ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
+)
+@pytest.mark.filterwarnings("ignore:.*sparse CVXPY expression:RuntimeWarning")
+def test_what_a_variable_was_declared_to_be_counts_as_a_constraint(declared, value, missed):
+    x = cp.Variable((2, 2), **declared)
+    made = Formulation(cp.Problem(cp.Minimize(cp.sum(x)), [cp.sum(x) <= 100]), {"x": x})
+    assert made.evaluate({"x": value})[1] == pytest.approx(missed, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:.*sparse CVXPY expression:RuntimeWarning")
+def test_what_is_as_it_was_declared_misses_nothing():
+    for declared, value in (
+        ({"bounds": [0, 1]}, [[0.0, 1.0], [0.5, 0.5]]),
+        ({"PSD": True}, [[2.0, 1.0], [1.0, 2.0]]),
+        ({"NSD": True}, [[-2.0, 1.0], [1.0, -2.0]]),
+        ({"diag": True}, [[2.0, 0.0], [0.0, -2.0]]),
+        ({"sparsity": [(0, 1), (0, 1)]}, [[2.0, 0.0], [0.0, -2.0]]),
+        ({"boolean": [(0,), (0,)]}, [[1.0, 0.5], [0.5, 0.5]]),
+        ({"integer": True}, [[1.0, -3.0], [0.0, 2.0]]),
+    ):
+        x = cp.Variable((2, 2), **declared)
+        made = Formulation(cp.Problem(cp.Minimize(cp.sum(x)), [cp.sum(x) <= 100]), {"x": x})
+        assert made.evaluate({"x": value}) == (np.sum(value), 0.0), declared
+    z = cp.Variable(boolean=True)
+    assert Formulation(cp.Problem(cp.Minimize(z)), {"z": z}).evaluate({"z": 0.75}) == (0.75, 0.25)
+
+
+def test_a_fractional_choice_of_outliers_is_no_point_of_the_program():
+    X = np.random.default_rng(0).normal(size=(10, 2)) + 2
+    made = cn.exact_outliers(cn.LinearFeatures(X), 2)
+    solution = made.solve()
+    kept = solution.values["z"] > 0.5
+    values = {"w": 1.02 * solution.values["w"], "z": np.where(kept, 0.99, 0.0025)}
+    assert made.evaluate(values)[1] == pytest.approx(0.01, rel=1e-9)
+
+
 def test_evaluate_takes_the_values_of_a_solution():
     """What a reading adds to the letters of the program, such as kappa, is passed over; unknown ones alone are refused by name."""
     rng = np.random.default_rng(1)
