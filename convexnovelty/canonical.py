@@ -120,9 +120,9 @@ class Canonical:
 
 
 def columns_of(compiled: Any, variables: Sequence[cp.Variable]) -> Places | None:
-    """The columns of some variables in a compiled program, None without any."""
-    places = compiled.var_id_to_col
-    known = [np.arange(places[v.id], places[v.id] + v.size) for v in variables if v.id in places]
+    """The columns of some variables in a compiled program, None without any: of a symmetric matrix one for each pair of entries."""
+    places, own = compiled.var_id_to_col, compiled.id_to_var
+    known = [np.arange(places[v.id], places[v.id] + own[v.id].size) for v in variables if v.id in places]
     return np.concatenate(known) if known else None
 
 

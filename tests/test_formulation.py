@@ -15,6 +15,7 @@ import pytest
 
 import convexnovelty as cn
 from convexnovelty import derivation
+from convexnovelty.canonical import columns_of
 from convexnovelty.declare import call
 from convexnovelty.errors import InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.formulation import Formulation, Quantity, Tunable
@@ -874,3 +875,32 @@ def test_squares_over_what_is_held_at_zero_are_zero():
             .solve()
         )
     assert found.objective == pytest.approx(kept, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("declared", "first"),
+    [({"symmetric": True}, 0.0), ({"PSD": True}, 0.3), ({"NSD": True}, -0.3), ({"diag": True}, 0.2)],
+)
+def test_what_is_added_to_matrices_of_fewer_columns_than_entries(declared, first):
+    M = np.random.default_rng(0).normal(size=(3, 3))
+    X = cp.Variable((3, 3), **declared)
+    own, within = cp.sum(cp.abs(X - M)) + cp.max(X), [cp.sum(X) <= 1]
+    made = Formulation(cp.Problem(cp.Minimize(own), within), {"X": X})
+    for added, objective, constraints in (
+        (made.subject_to(lambda v: v["X"][0, 0] == first), own, [*within, X[0, 0] == first]),
+        (made.plus(lambda v: cp.norm(v["X"], "fro")), own + cp.norm(X, "fro"), within),
+    ):
+        direct = cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL")
+        assert added.solve().objective == pytest.approx(direct, rel=1e-6)
+
+
+@pytest.mark.parametrize("declared", ["symmetric", "PSD", "NSD"])
+def test_columns_of_a_symmetric_matrix_are_its_own(declared):
+    """Those that a linear function of it alone has, before what is compiled after it."""
+    X, y = cp.Variable((4, 4), **{declared: True}), cp.Variable(5)
+    weights = np.random.default_rng(0).uniform(1.0, 2.0, size=(4, 4))
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(weights, X))), [cp.norm(y) <= X[0, 0], cp.sum(X) + y[0] >= -1])
+    data, _, _ = problem.get_problem_data("CLARABEL")
+    found = columns_of(data["param_prob"], [X])
+    assert found is not None and found.tolist() == np.flatnonzero(data["c"]).tolist() and found.size == 10
+    assert not set(found) & set(columns_of(data["param_prob"], [y]))
