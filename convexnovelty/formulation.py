@@ -39,7 +39,7 @@ from convexnovelty.owned import owned
 from convexnovelty.quadratic_forms import in_squares
 from convexnovelty.quantities import Quantity, Tunable, as_quantity, as_tunable, tune
 from convexnovelty.solution import Attempt, Reading, Solution, Values
-from convexnovelty.validation import SHOWN, listed, number, shown
+from convexnovelty.validation import SHOWN, Array, listed, number, numeric, shown
 
 __all__ = [
     "NO_DIGIT",
@@ -793,6 +793,10 @@ class Formulation:
         fix every variable, as those of a derived counterpart. Values that are not finite are feasible nowhere: the violation is
         infinite there, and where a constraint leaves the range of float64. Of squares over a number that is zero, as of the part of a
         kernel without weight, the violation is that with 1e-12 in the number's place.
+
+        A value has its letter's shape, as ``variables`` shows it; a vector may be a single row or column, and a number alone one of
+        these. A letter whose value is None, as of one that the program does not use, is not given. Raises InputError for names that
+        are no letters, and for values of another shape, or that are no real numbers.
         """
         with self._turn:
             return self._evaluate(values)
@@ -803,8 +807,12 @@ class Formulation:
         if not isinstance(values, Mapping) or not (set(values) <= letters or letters <= set(values)):
             found = ", ".join(map(str, values)) if isinstance(values, Mapping) else shown(values)
             raise InputError(f"values: {found} was found; give values by the letters {', '.join(sorted(letters))}")
-        values = {name: value for name, value in values.items() if name in letters}
-        if not all(np.isfinite(np.asarray(value, dtype=float)).all() for value in values.values()):
+        values = {
+            name: _shaped(value, name, self._quantities[name].expression.shape)
+            for name, value in values.items()
+            if name in letters and value is not None
+        }
+        if not all(np.isfinite(value).all() for value in values.values()):
             return math.nan, math.inf
         fixed = {letter.id for name, q in self._quantities.items() if name in values for letter in q.letters}
         if any(v.id not in fixed for v in self.problem.variables()):
@@ -887,6 +895,18 @@ def _in_the_limit(term: Any) -> Any:
     if isinstance(term, cp.quad_over_lin):
         values[1] = np.maximum(values[1], LEAST)
     return np.asarray(term.numeric(values))
+
+
+def _shaped(value: Any, name: str, shape: tuple[int, ...]) -> Array:
+    """A value in its letter's shape: beside another one CVXPY would repeat it, or count other sums."""
+    found = numeric(value.toarray() if sp.issparse(value) else value, f"values: {name}", finite=False)
+
+    def sides(given: tuple[int, ...]) -> list[int]:
+        return [side for side in given if side != 1]
+
+    if found.shape != shape and (sides(found.shape) != sides(shape) or len(sides(shape)) > 1):
+        raise InputError(f"values: {name}: shape {found.shape} was found where {shape} is needed")
+    return found.reshape(shape)
 
 
 def _undeclared(variable: cp.Variable, value: Any) -> float:

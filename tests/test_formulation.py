@@ -658,6 +658,55 @@ def test_what_a_variable_was_declared_to_be_counts_as_a_constraint(declared, val
     assert made.evaluate({"x": value})[1] == pytest.approx(missed, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"x": 1.0}, r"values: x: shape \(\) was found where \(4,\) is needed"),
+        ({"x": np.ones(1)}, r"values: x: shape \(1,\) was found where \(4,\) is needed"),
+        ({"x": True}, r"values: x: shape \(\) was found where \(4,\) is needed"),
+        ({"x": np.ones(3)}, r"values: x: shape \(3,\) was found where \(4,\) is needed"),
+        ({"x": np.ones((4, 4))}, r"values: x: shape \(4, 4\) was found where \(4,\) is needed"),
+        ({"x": np.ones((2, 2))}, r"values: x: shape \(2, 2\) was found where \(4,\) is needed"),
+        ({"M": np.ones(6)}, r"values: M: shape \(6,\) was found where \(2, 3\) is needed"),
+        ({"M": np.ones((3, 2))}, r"values: M: shape \(3, 2\) was found where \(2, 3\) is needed"),
+        ({"t": np.ones(2)}, r"values: t: shape \(2,\) was found where \(\) is needed"),
+        ({"x": "abc"}, "values: x: entries of type <U3 were found; give real numbers"),
+        ({"x": np.ones(4) * 1j}, "values: x: complex numbers .* were found; give real numbers"),
+        ({"x": [1.0, "b", 2.0, 3.0]}, "values: x: entries of type <U32 were found"),
+        ({"x": [[1.0], [2.0, 3.0]]}, "values: x: not a rectangular array"),
+    ],
+)
+def test_evaluate_refuses_values_that_are_none_of_their_letters(given, said):
+    """Sums over another number of entries are another program's: one for the four ones of which the constraint takes three."""
+    x, M, t = cp.Variable(4), cp.Variable((2, 3)), cp.Variable()
+    made = Formulation(
+        cp.Problem(cp.Minimize(cp.sum_squares(x - 1) + cp.sum_squares(M) + t), [cp.sum(x) <= 3, t >= 0]),
+        {"x": x, "M": M, "t": t},
+    )
+    point = {"x": np.ones(4), "M": np.zeros((2, 3)), "t": 0.0}
+    assert made.evaluate(point) == (0.0, 1.0)
+    with pytest.raises(InputError, match=said):
+        made.evaluate({**point, **given})
+    for same in (
+        {"x": [1, 1, 1, 1]},
+        {"x": np.ones((4, 1))},
+        {"x": np.ones((1, 4))},
+        {"t": np.zeros((1, 1))},
+        {"t": 0},
+    ):
+        assert made.evaluate({**point, **same}) == (0.0, 1.0), same
+
+
+def test_a_letter_that_the_program_does_not_use_needs_no_value():
+    x, y = cp.Variable(2), cp.Variable(2)
+    made = Formulation(cp.Problem(cp.Minimize(cp.sum_squares(x - 1))), {"x": x, "y": y})
+    solution = made.solve()
+    assert solution.values["y"] is None
+    objective, violation = made.evaluate(solution.values)
+    assert objective == pytest.approx(0.0, abs=1e-12) and violation == 0.0
+    assert made.evaluate({"x": None, "y": np.ones(2)}) is None
+
+
 @pytest.mark.filterwarnings("ignore:.*sparse CVXPY expression:RuntimeWarning")
 def test_what_is_as_it_was_declared_misses_nothing():
     for declared, value in (
