@@ -207,6 +207,11 @@ class Rising(Own):
         return 0.9 if 4.5 < t < 5 else super().bound(t)
 
 
+class Boasting(Own):
+    def confidence(self, kappa: Any) -> float:
+        return min(1.0, 1.1 * super().confidence(kappa))
+
+
 class Jumping(Tail):
     """One of two points at -1 and 1, with probability 1/2 each, and a bound that jumps from 1/2 to 0 beyond 1."""
 
@@ -249,12 +254,13 @@ def test_a_kappa_that_its_bound_does_not_grant_is_refused_with_both_numbers() ->
         (ShortFarOut(), {"kappa"}),
         (ShortByKappa(), {"kappa"}),
         (Rising(), {"bound"}),
+        (Boasting(), {"confidence"}),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_the_laws_of_a_users_tail_are_checked(tail: Tail, broken: set[str]) -> None:
     rows = rows_of_users_tails(Instance("i", {"tail": tail, "confidence": 0.6}, method=""))
-    assert {row.source for row in rows} == {"kappa", "bound"}
+    assert {row.source for row in rows} == {"kappa", "bound", "confidence"}
     assert {row.source for row in rows if row.verdict == "fail"} == broken
     assert all(row.reason for row in rows if row.verdict == "fail")
 
@@ -264,9 +270,9 @@ def test_the_report_on_a_formulation_holds_the_laws_of_its_tail() -> None:
         report = check(single_class_mpm(*MACHINE, tail=tail))
         return report.passed, sum(row.method == "tails" for row in report.rows)
 
-    assert found(Own()) == (True, 2)
+    assert found(Own()) == (True, 3)
     assert found(tails.Unimodal()) == (True, 0)
-    assert not found(ShortByKappa())[0]
+    assert not found(ShortByKappa())[0] and not found(Boasting())[0]
 
 
 # --- the extremal distribution

@@ -1,4 +1,4 @@
-"""The laws of a tail that is not of the catalogue: its bound and its kappa are held against each other."""
+"""The laws of a tail that is not of the catalogue: its bound, its kappa and its confidence are held against each other."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def rows_of_users_tails(instance: Instance) -> list[Row]:
     return [
         _row(tail, "kappa", "bound", least, lambda: largest(_inverse_gap(tail, c) for c in sorted(asked))),
         _row(tail, "bound", "bound", "the bound is a probability that does not increase", lambda: _rise(tail)),
+        _row(tail, "confidence", "bound", "confidence(t) is what the bound leaves of one", lambda: _untold(tail)),
     ]
 
 
@@ -48,6 +49,11 @@ def _inverse_gap(tail: tails.Tail, c: float) -> float:
 def _rise(tail: tails.Tail) -> float:
     bounds = np.array([tail.bound(t) for t in DISTANCES])
     return largest([0.0, *np.diff(bounds), bounds[0] - 1, -bounds[-1]])
+
+
+def _untold(tail: tails.Tail) -> float:
+    """By how much the confidence misses what the bound leaves of one, of which the largest feasible one is told."""
+    return largest(abs(tail.confidence(t) - (1.0 - tail.bound(t))) for t in DISTANCES)
 
 
 def _row(tail: tails.Tail, source: str, target: str, claim: str, gap: Callable[[], float]) -> Row:
