@@ -23,7 +23,7 @@ from convexnovelty.checking.report import Report, Row
 from convexnovelty.class_regions import ClassRegions
 from convexnovelty.codebooks import Codebook
 from convexnovelty.declare import Claim, Instance, Method, Node, Property, Step, call
-from convexnovelty.errors import ConvexNoveltyError, InfeasibleError, InputError, UnboundedError
+from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
 from convexnovelty.formulation import Formulation, Solution
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Ball, HalfSpace, Region
 from convexnovelty.uncertainty import UncertaintySet
@@ -195,14 +195,14 @@ def _node(owner: Method, end: str) -> Node:
 
 
 def _answer(node: Node, instance: Instance, solver: str) -> _Answer:
-    if (refusal := node.refusal(instance.arguments)) is not None:
-        return _Answer(node, refusal=refusal)
     began = time.perf_counter()
     try:
+        if (refusal := node.refusal(instance.arguments)) is not None:
+            return _Answer(node, refusal=refusal)
         made = call(node.function, instance.arguments)
         formulation = made if isinstance(made, Formulation) else None
         solution = made.solve(solver) if isinstance(made, Formulation) else made
-    except ConvexNoveltyError as error:
+    except Exception as error:  # a node of a user's method raises whatever it raises, and the others are checked
         return _Answer(
             node,
             seconds=time.perf_counter() - began,
@@ -212,7 +212,7 @@ def _answer(node: Node, instance: Instance, solver: str) -> _Answer:
     return _Answer(node, solution, formulation, time.perf_counter() - began)
 
 
-def _kind(error: ConvexNoveltyError) -> Literal["", "infeasible", "unbounded"]:
+def _kind(error: Exception) -> Literal["", "infeasible", "unbounded"]:
     if isinstance(error, InfeasibleError):
         return "infeasible"
     return "unbounded" if isinstance(error, UnboundedError) else ""
@@ -280,7 +280,7 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         zero = max(TIE_TOLERANCE, standard.accuracy)
         difference, remark = _decision_gap(step, instance, source.solution, target.solution, apart, zero)
         mapped, violation = _mapped_gap(step, instance, source.solution, target, least)
-    except ConvexNoveltyError as error:
+    except Exception as error:  # maps of a step raise whatever they raise
         return Row(**base, verdict="fail", reason=f"{type(error).__name__}: {error}")
     residual = _residual(source.solution, target.solution)
     broken = [
@@ -466,7 +466,7 @@ def _dual_row(owner: Method, instance: Instance, answer: _Answer, standard: Stan
     began = time.perf_counter()
     try:
         dual = formulation.dual().solve(standard.solver)
-    except ConvexNoveltyError as error:
+    except Exception as error:  # the compiled program is the user's, of which CVXPY may raise what it likes
         return Row(
             **base, verdict="fail", seconds=time.perf_counter() - began, reason=f"{type(error).__name__}: {error}"
         )

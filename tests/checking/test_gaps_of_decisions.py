@@ -226,6 +226,52 @@ def test_a_step_fails_where_a_number_of_it_is_not_finite(changed, told):
     assert row.verdict == "fail" and told in row.reason, row.reason
 
 
+def raising(error):
+    def mapped(solution):
+        raise error
+
+    return {"values": mapped}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (spoiled(lambda alpha: alpha[:3]), "InputError: values: alpha: shape (3,) was found where (4,) is needed"),
+        (spoiled(lambda alpha: 0.25), "InputError: values: alpha: shape () was found where (4,) is needed"),
+        (
+            spoiled(lambda alpha: np.outer(alpha, alpha)),
+            "InputError: values: alpha: shape (4, 4) was found where (4,) is",
+        ),
+        (spoiled(lambda alpha: "half"), "InputError: values: alpha: entries of type <U4 were found; give real numbers"),
+        (
+            {"values": lambda solution: {"beta": 1.0}},
+            "InputError: values: beta was found; give values by the letters alpha",
+        ),
+        (raising(KeyError("weights")), "KeyError: 'weights'"),
+        (raising(ValueError("matmul: operands of other sizes")), "ValueError: matmul: operands of other sizes"),
+    ],
+)
+def test_a_map_that_gives_no_point_fails_its_own_step_alone(changed, told):
+    instance = Instance("four points", {"features": SOLVED_ON, "outlier_fraction": 0.5}, method="one_class_svm")
+    steps = [dataclasses.replace(MAPPED, **changed), MAPPED]
+    failed, held = checker.check_instance(ONE_CLASS, instance, checker.standard_of(solvers.profile(None)), steps)
+    assert (failed.source, failed.target, failed.verdict) == ("smo", "dual", "fail") and told in failed.reason
+    assert held.verdict == "pass"
+    assert row_of(**spoiled(lambda alpha: alpha[:, None])).verdict == "pass", "a column is the vector that it holds"
+
+
+def test_a_node_that_raises_fails_its_own_steps_alone(monkeypatch):
+    def broken():
+        raise KeyError("no such sample")
+
+    monkeypatch.setitem(ONE_CLASS.nodes, "smo", dataclasses.replace(ONE_CLASS.nodes["smo"], function=broken))
+    instance = Instance("four points", {"features": SOLVED_ON, "outlier_fraction": 0.5}, method="one_class_svm")
+    rows = checker.check_instance(ONE_CLASS, instance, checker.standard_of(solvers.profile(None)))
+    assert {row.verdict for row in rows if "smo" in (row.source, row.target)} == {"fail"}
+    assert all("KeyError: 'no such sample'" in row.reason for row in rows if row.verdict == "fail")
+    assert sum(row.verdict == "pass" for row in rows) >= 5
+
+
 def test_a_mapped_solution_that_is_not_finite_is_feasible_nowhere():
     """Also in a semidefinite cone, whose eigenvalues are not to be had there."""
     X = cp.Variable((2, 2), PSD=True)
