@@ -136,7 +136,8 @@ class Formulation:
     problem : the CVXPY problem, in the solver's units.
     variables : the paper's letters, each a CVXPY variable or a :class:`Quantity`.
     name, source, latex : its title, the paper and equation, and the formula as printed there.
-    objective_unit : the paper's objective is this times the problem's.
+    objective_unit : the paper's objective is this times the problem's, a finite number that is not zero; below zero where one is
+        minimised and the other maximised.
     read : from the values of the letters to a :class:`Reading`, at an optimum of the problem.
     composed : the same at any feasible point, for :meth:`subject_to` and :meth:`plus`: what follows from the point
         alone, counted or computed there. None says nothing of such a point.
@@ -155,8 +156,8 @@ class Formulation:
 
     Raises
     ------
-    InputError : the problem is not convex by the rules of CVXPY, it has a number in it that is not finite, a letter is complex, or
-        a tunable is no number.
+    InputError : the problem is not convex by the rules of CVXPY, it has a number in it that is not finite, a letter is complex,
+        a tunable is no number, or the unit is zero or not finite.
     """
 
     def __init__(
@@ -187,7 +188,7 @@ class Formulation:
         self.name = name
         self.source = source
         self.latex = latex
-        self.objective_unit = objective_unit
+        self.objective_unit = _unit(objective_unit)
         self.recipe = recipe
         self._quantities = {letter: as_quantity(letter, v) for letter, v in variables.items()}
         self._read = read
@@ -859,6 +860,17 @@ def _refuse_not_convex(problem: Any, name: str) -> None:
         f"problem: {name} has {text if len(text) <= SHOWN else text[:SHOWN] + '...'}, which is not convex by the rules of CVXPY; "
         "write it with functions that are, or solve it by CVXPY with a solver that asks for no convexity"
     )
+
+
+def _unit(given: Any) -> float:
+    """The size of a problem's objective, whose every value would be zero with none."""
+    unit = number(given, "objective_unit")
+    if unit == 0:
+        raise InputError(
+            "objective_unit: 0 was found, with which every objective is zero; give what the problem's objective is multiplied by, "
+            "1 for one that is the paper's own"
+        )
+    return unit
 
 
 def _refuse_division(given: Any, name: str) -> None:

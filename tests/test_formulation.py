@@ -953,3 +953,25 @@ def test_columns_of_a_symmetric_matrix_are_its_own(declared):
     found = columns_of(data["param_prob"], [X])
     assert found is not None and found.tolist() == np.flatnonzero(data["c"]).tolist() and found.size == 10
     assert not set(found) & set(columns_of(data["param_prob"], [y]))
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        (0, "objective_unit: 0 was found, with which every objective is zero; give what"),
+        (-0.0, "objective_unit: 0 was found"),
+        (np.nan, "objective_unit: nan was found; give a finite number"),
+        (np.inf, "objective_unit: inf was found; give a finite number"),
+        ("2", "objective_unit: '2' was found; give a real number"),
+        (None, "objective_unit: None was found; give a real number"),
+    ],
+)
+def test_a_unit_that_leaves_no_objective_is_refused(unit, said):
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x[0] >= 1])
+    with pytest.raises(InputError, match=said):
+        Formulation(problem, {"x": x}, objective_unit=unit)
+    for taken in (3.0, -3.0, np.float32(0.5)):
+        made = Formulation(problem, {"x": x}, objective_unit=taken)
+        assert made.solve().objective == pytest.approx(float(taken), rel=1e-8)
+        assert made.dual().solve().objective == pytest.approx(float(taken), rel=1e-8)
