@@ -167,7 +167,7 @@ class Attempts:
             self._compiled = data.get("param_prob", data)
             self.compilations += 1
         started = time.perf_counter()
-        canonical = Canonical.of(data, solver, self.sized)
+        canonical = Canonical.of(data, solver, self.sized, chain)
         in_scale = None if canonical is None else canonical.in_scale
         try:
             if options.get(RESCALED) and in_scale is not None:

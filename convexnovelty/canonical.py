@@ -49,10 +49,12 @@ class Canonical:
     sized: Places | None = None
 
     @classmethod
-    def of(cls, data: Mapping[str, Any], solver: str, sized: Sequence[cp.Variable] = ()) -> Canonical | None:
+    def of(
+        cls, data: Mapping[str, Any], solver: str, sized: Sequence[cp.Variable] = (), chain: Any = None
+    ) -> Canonical | None:
         """From CVXPY's data for a solver; None where its rows cannot be read, or are not all that holds of a point.
 
-        ``sized`` are the variables that are of size one, where others are to be given units.
+        ``sized`` are the variables that are of size one, where others are to be given units; ``chain`` is what compiled them.
         """
         compiled, direct = data.get("param_prob"), tuple(data.get("dir_cones") or ())
         if compiled is None or compiled.is_mixed_integer() or any(cone.kind not in DIRECT for cone in direct):
@@ -70,7 +72,7 @@ class Canonical:
             lower,
             upper,
             tuple(dict.fromkeys(cone.constr_id for cone in direct)),
-            columns_of(compiled, sized),
+            columns_of(compiled, sized, chain) if sized else None,
         )
 
     @cached_property
@@ -119,10 +121,14 @@ class Canonical:
         return x, whole
 
 
-def columns_of(compiled: Any, variables: Sequence[cp.Variable]) -> Places | None:
-    """The columns of some variables in a compiled program, None without any: of a symmetric matrix one for each pair of entries."""
-    places, own = compiled.var_id_to_col, compiled.id_to_var
-    known = [np.arange(places[v.id], places[v.id] + own[v.id].size) for v in variables if v.id in places]
+def columns_of(compiled: Any, variables: Sequence[cp.Variable], chain: Any) -> Places | None:
+    """The columns of some variables in a program that a chain has compiled, None without any.
+
+    Of a symmetric matrix there is one for each pair of entries. A variable with signs, bounds or a pattern is another one there.
+    """
+    places, own, renamed = compiled.var_id_to_col, compiled.id_to_var, chain.compose_var_id_map()
+    names = [name for v in variables for name in renamed.get(v.id, [v.id]) if name in places]
+    known = [np.arange(places[name], places[name] + own[name].size) for name in names]
     return np.concatenate(known) if known else None
 
 

@@ -542,8 +542,8 @@ class Formulation:
 
     def compiled(self) -> InScale:
         """What the program is compiled to, with what a user has added to it in units of its own."""
-        data, _, _ = self.problem.get_problem_data("CLARABEL")
-        return InScale(ConicProgram.from_data(data), columns_of(data["param_prob"], self._attempts.sized))
+        data, chain, _ = self.problem.get_problem_data("CLARABEL")
+        return InScale(ConicProgram.from_data(data), columns_of(data["param_prob"], self._attempts.sized, chain))
 
     # -- solving it ----------------------------------------------------------------------------------------------
 

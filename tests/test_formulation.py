@@ -943,16 +943,50 @@ def test_what_is_added_to_matrices_of_fewer_columns_than_entries(declared, first
         assert added.solve().objective == pytest.approx(direct, rel=1e-6)
 
 
-@pytest.mark.parametrize("declared", ["symmetric", "PSD", "NSD"])
-def test_columns_of_a_symmetric_matrix_are_its_own(declared):
-    """Those that a linear function of it alone has, before what is compiled after it."""
-    X, y = cp.Variable((4, 4), **{declared: True}), cp.Variable(5)
+@pytest.mark.parametrize(
+    ("declared", "count"),
+    [
+        ({}, 16),
+        ({"symmetric": True}, 10),
+        ({"PSD": True}, 10),
+        ({"NSD": True}, 10),
+        ({"diag": True}, 4),
+        ({"sparsity": [(0, 1, 2), (0, 3, 3)]}, 3),
+        ({"nonneg": True}, 16),
+        ({"nonpos": True}, 16),
+        ({"bounds": [-1.0, 5.0]}, 16),
+        ({"symmetric": True, "nonneg": True}, 10),
+    ],
+    ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
+)
+@pytest.mark.filterwarnings("ignore:.*sparse CVXPY expression:RuntimeWarning")
+@pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
+def test_columns_of_a_variable_are_its_own_whatever_it_was_declared_to_be(declared, count, solver):
+    """Those that a linear function of it alone has, before what is compiled after it; also where it is compiled already."""
+    X, y, level = cp.Variable((4, 4), **declared), cp.Variable(5, nonneg=True), cp.Parameter(value=-1.0)
     weights = np.random.default_rng(0).uniform(1.0, 2.0, size=(4, 4))
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(weights, X))), [cp.norm(y) <= X[0, 0], cp.sum(X) + y[0] >= -1])
-    data, _, _ = problem.get_problem_data("CLARABEL")
-    found = columns_of(data["param_prob"], [X])
-    assert found is not None and found.tolist() == np.flatnonzero(data["c"]).tolist() and found.size == 10
-    assert not set(found) & set(columns_of(data["param_prob"], [y]))
+    within = [cp.norm(y) <= X[0, 0] + 9, cp.sum(X) + y[0] >= level]
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(weights, X))), within)
+    for value in (-1.0, -2.0):
+        level.value = value
+        data, chain, _ = problem.get_problem_data(solver)
+        found = columns_of(data["param_prob"], [X], chain)
+        assert found is not None and found.tolist() == np.flatnonzero(data["c"]).tolist() and found.size == count
+        others = columns_of(data["param_prob"], [y], chain)
+        assert others is not None and others.size == 5 and not set(found) & set(others)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-4, 1e4, 1e6])
+@pytest.mark.parametrize("declared", [{}, {"nonneg": True}, {"bounds": [0, None]}], ids=str)
+def test_what_is_added_to_variables_with_signs_is_in_units_of_its_own(declared, size):
+    """The same constraint in other units is the same constraint: squares of 1e-8 beside a one had no effect, larger ones no solution."""
+    rng = np.random.default_rng(0)
+    B, c = rng.normal(size=(6, 6)), rng.uniform(0.5, 1.5, 6)
+    x, z = cp.Variable(6, **declared), cp.Variable(6)
+    made = Formulation(cp.Problem(cp.Minimize(cp.sum_squares(B @ x - c)), [cp.sum(x) == 1, x >= 0]), {"x": x})
+    added = made.subject_to(lambda v: cp.sum_squares(size * (v["x"] - 0.2)) <= (0.2 * size) ** 2)
+    direct = cp.Problem(cp.Minimize(cp.sum_squares(B @ z - c)), [cp.sum(z) == 1, z >= 0, cp.norm(z - 0.2) <= 0.2])
+    assert added.solve().objective == pytest.approx(direct.solve(solver="CLARABEL"), rel=1e-7)
 
 
 @pytest.mark.parametrize(
