@@ -10,22 +10,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
-from convexnovelty.errors import InputError
 from convexnovelty.quadratic_forms import in_squares
+from convexnovelty.refused import refuse_approximated
 
-__all__ = ["as_meant", "divides_by_zero", "refuse_approximated"]
+__all__ = ["as_meant"]
 
-EXPONENT = 1e-9  # what an exponent may be off by
-LOGARITHM, APART = 1e-6, 1e4  # what a logarithm may be off by at this ratio of eigenvalues
-FEW = 64  # entries of an array that may be part of such a function
-APPROXIMATE = ("loggamma", "log_normcdf")  # functions of CVXPY that stand for pieces fitted to what they are called
 FAR = 1e50  # the size of variables beside which constants, however large, do not hide coefficients in their rounding
 ROUNDED = 1e-12  # share of the terms of a sum, or of the entries of a matrix, up to which something is rounding of them
 
@@ -44,65 +39,6 @@ def as_meant(constraint: Any, typical: bool = False, name: str = "membership") -
     if not isinstance(constraint, cp.Constraint) or not constraint.variables() or constraint.parameters():
         return constraint
     return _without_cancelled(_symmetrised(constraint), typical)
-
-
-def divides_by_zero(term: Any) -> bool:
-    """Whether a constraint or an expression has something over zero in it, which CVXPY leaves out without a word."""
-    left = [term]
-    while left:
-        node = left.pop()
-        left += node.args
-        if isinstance(node, cp.atoms.affine.binary_operators.DivExpression) and np.any(node.args[1].value == 0):
-            return True
-    return False
-
-
-def refuse_approximated(term: Any, name: str) -> None:
-    """Raise InputError where CVXPY puts something else, that is off by more than a solver, in place of what is written."""
-    numbers = _numbers(term)
-    for function, own in _fitted().items():
-        if own <= numbers:
-            raise InputError(
-                f"{name}: CVXPY's {function} is a fit to that function, which is up to 1e-2 off; bound what it is a function of, "
-                "or state pieces of your own by cp.maximum"
-            )
-    left = [term]
-    while left:
-        atom = left.pop()
-        left += atom.args
-        error = float(np.max(getattr(atom, "approx_error", 0.0)))
-        if error > EXPONENT:
-            kind = type(atom).__name__.removesuffix("Approx").lower()
-            raise InputError(
-                f"{name}: CVXPY rounds an exponent of {kind} to a fraction, which is {error:.1g} off, and the set or program would be "
-                "another one; give approx=False, with which it takes power cones"
-            )
-        nodes = getattr(atom, "quad_approx", ())
-        if nodes and (error := _error_of_logarithm(*nodes)) > LOGARITHM:
-            raise InputError(
-                f"{name}: CVXPY approximates the logarithm in {type(atom).__name__} with quad_approx={tuple(nodes)}, which is {error:.1g} off "
-                f"for eigenvalues {APART:.0e} apart; give quad_approx=(4, 6)"
-            )
-
-
-def _numbers(term: Any) -> set[float]:
-    """The numbers in a constraint or an expression, but those of its long arrays."""
-    values = [constant.value for constant in term.constants() if constant.size <= FEW]
-    return {float(v) for value in values for v in np.unique(np.real(value.toarray() if sp.issparse(value) else value))}
-
-
-@cache
-def _fitted() -> dict[str, set[float]]:
-    """The numbers that show functions which CVXPY writes out in pieces: nothing else is left of their names."""
-    written = {name: [getattr(cp, name)(cp.Variable(size)) for size in (1, FEW)] for name in APPROXIMATE}
-    return {name: _numbers(one) & _numbers(many) for name, (one, many) in written.items()}
-
-
-def _error_of_logarithm(nodes: int, roots: int) -> float:
-    """What a quadrature of so many nodes for the root of order 2^roots has for a logarithm, less the logarithm."""
-    at, weights = np.polynomial.legendre.leggauss(nodes)
-    beyond = APART ** (2.0**-roots) - 1
-    return abs(float(2.0**roots * np.sum(weights / 2 * beyond / ((at + 1) / 2 * beyond + 1)) - np.log(APART)))
 
 
 def _without_cancelled(constraint: Any, typical: bool) -> Any:

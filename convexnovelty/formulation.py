@@ -17,11 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
-from convexnovelty.as_meant import as_meant, divides_by_zero, refuse_approximated
+from convexnovelty.as_meant import as_meant
 from convexnovelty.attempts import DOUBTFUL, KNOWN, TOLD, Attempts, Rung, cone_class
 from convexnovelty.canonical import columns_of
 from convexnovelty.conic import ConicProgram, Residuals
@@ -38,8 +37,10 @@ from convexnovelty.in_scale import InScale
 from convexnovelty.owned import owned
 from convexnovelty.quadratic_forms import in_squares
 from convexnovelty.quantities import Quantity, Tunable, as_quantity, as_tunable, tune
+from convexnovelty.refused import refuse_approximated, refuse_division, refuse_not_convex, refuse_unlimited
 from convexnovelty.solution import Attempt, Reading, Solution, Values
-from convexnovelty.validation import SHOWN, Array, listed, number, numeric, shown
+from convexnovelty.validation import listed, number, shown
+from convexnovelty.violations import shaped, undeclared, violation
 
 __all__ = [
     "NO_DIGIT",
@@ -61,8 +62,6 @@ __all__ = [
 NO_DIGIT = "no digit of the value is known"
 # What is said of an attempt whose point was only where the optimum was looked for.
 SETTLED = "the optimum to rounding was found from its point"
-# What squares are over where an optimum brings the number to zero, in the solver's units.
-LEAST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -180,9 +179,9 @@ class Formulation:
         rounded: Callable[[Values], float] | None = None,
         recipe: Recipe | None = None,
     ) -> None:
-        _refuse_not_convex(problem, name)
+        refuse_not_convex(problem, name)
         for term in (problem.objective.expr, *problem.constraints):
-            _refuse_unlimited(term, "problem")
+            refuse_unlimited(term, "problem")
             refuse_approximated(term, "problem")
         self.problem = _in_squares(problem)
         self.name = name
@@ -384,8 +383,8 @@ class Formulation:
                     raise InputError(
                         f"constraints: {shown(item)} was found; give CVXPY constraints, or functions of the variables to them"
                     )
-                _refuse_division(item, "constraints")
-                _refuse_unlimited(item, "constraints")
+                refuse_division(item, "constraints")
+                refuse_unlimited(item, "constraints")
             return [item if isinstance(item, cp.Constraint) else bool(item) for item in added]
 
         return self._extended(made, Formulation._constrained)
@@ -407,8 +406,8 @@ class Formulation:
                 raise InputError(
                     f"term: it has the shape {given.shape}; give one number to be minimised, cp.sum of it perhaps"
                 )
-            _refuse_division(given, "term")
-            _refuse_unlimited(given, "term")
+            refuse_division(given, "term")
+            refuse_unlimited(given, "term")
             if not isinstance(given, cp.Expression):
                 return [number(given, "term")]
             refuse_approximated(given, "term")
@@ -809,7 +808,7 @@ class Formulation:
             found = ", ".join(map(str, values)) if isinstance(values, Mapping) else shown(values)
             raise InputError(f"values: {found} was found; give values by the letters {', '.join(sorted(letters))}")
         values = {
-            name: _shaped(value, name, self._quantities[name].expression.shape)
+            name: shaped(value, name, self._quantities[name].expression.shape)
             for name, value in values.items()
             if name in letters and value is not None
         }
@@ -824,9 +823,9 @@ class Formulation:
             for name, value in values.items():
                 self._quantities[name].assign(value)
                 if self._quantities[name].variable.id in used:
-                    violations.append(_undeclared(self._quantities[name].variable, self._quantities[name].own(value)))
+                    violations.append(undeclared(self._quantities[name].variable, self._quantities[name].own(value)))
             objective = float(cast(Any, self.problem.objective.value))
-            violations += [_violation(constraint) for constraint in self.problem.constraints]
+            violations += [violation(constraint) for constraint in self.problem.constraints]
         return objective * self.objective_unit, max(violations)
 
     # -- sending it elsewhere --------------------------------------------------------------------------------------
@@ -849,19 +848,6 @@ def _in_squares(problem: cp.Problem) -> cp.Problem:
     return problem if same and objective is expression else cp.Problem(type(problem.objective)(objective), constraints)
 
 
-def _refuse_not_convex(problem: Any, name: str) -> None:
-    if not isinstance(problem, cp.Problem):
-        raise InputError(f"problem: {shown(problem)} was found; give a cvxpy.Problem")
-    if problem.is_dcp():
-        return
-    wrong = next((term for term in (problem.objective, *problem.constraints) if not term.is_dcp()), problem)
-    text = " ".join(str(wrong).split())
-    raise InputError(
-        f"problem: {name} has {text if len(text) <= SHOWN else text[:SHOWN] + '...'}, which is not convex by the rules of CVXPY; "
-        "write it with functions that are, or solve it by CVXPY with a solver that asks for no convexity"
-    )
-
-
 def _unit(given: Any) -> float:
     """The size of a problem's objective, whose every value would be zero with none."""
     unit = number(given, "objective_unit")
@@ -871,80 +857,6 @@ def _unit(given: Any) -> float:
             "1 for one that is the paper's own"
         )
     return unit
-
-
-def _refuse_division(given: Any, name: str) -> None:
-    """Raise InputError where a constraint or a term would be lost, or become infinite, over a zero."""
-    if isinstance(given, (cp.Constraint, cp.Expression)) and divides_by_zero(given):
-        text = " ".join(str(given).split())
-        raise InputError(
-            f"{name}: {text if len(text) <= SHOWN else text[:SHOWN] + '...'} divides by zero, where CVXPY leaves terms out; multiply "
-            "the other side instead, or leave the entry out"
-        )
-
-
-def _violation(constraint: Any) -> float:
-    """The largest violation of a constraint at its present point; infinite where a term of it is not finite."""
-    if not all(np.isfinite(term.value).all() for term in constraint.args):
-        return _violation_in_the_limit(constraint)
-    found = float(np.max(np.abs(constraint.violation()), initial=0.0))
-    return found if math.isfinite(found) else math.inf
-
-
-def _violation_in_the_limit(constraint: Any) -> float:
-    """The same where squares over a number that an optimum brings to zero are the terms: with the least one in its place."""
-    if not isinstance(constraint, cp.constraints.Inequality):
-        return math.inf
-    smaller, larger = (_in_the_limit(term) for term in constraint.args)
-    found = float(np.max(smaller - larger, initial=0.0))
-    return max(found, LEAST) if math.isfinite(found) else math.inf
-
-
-def _in_the_limit(term: Any) -> Any:
-    if not term.args:
-        return np.asarray(term.value)
-    values = [_in_the_limit(each) for each in term.args]
-    if isinstance(term, cp.quad_over_lin):
-        values[1] = np.maximum(values[1], LEAST)
-    return np.asarray(term.numeric(values))
-
-
-def _shaped(value: Any, name: str, shape: tuple[int, ...]) -> Array:
-    """A value in its letter's shape: beside another one CVXPY would repeat it, or count other sums."""
-    found = numeric(value.toarray() if sp.issparse(value) else value, f"values: {name}", finite=False)
-
-    def sides(given: tuple[int, ...]) -> list[int]:
-        return [side for side in given if side != 1]
-
-    if found.shape != shape and (sides(found.shape) != sides(shape) or len(sides(shape)) > 1):
-        raise InputError(f"values: {name}: shape {found.shape} was found where {shape} is needed")
-    return found.reshape(shape)
-
-
-def _undeclared(variable: cp.Variable, value: Any) -> float:
-    """By how much a value misses what its variable was declared to be, which is no constraint of the problem's."""
-    missed = [_violation(constraint) for constraint in variable.domain]
-    entries, declared = np.atleast_1d(np.asarray(value, dtype=float)), variable.attributes
-    if len(variable.boolean_idx):
-        chosen = entries[tuple(variable.boolean_idx)]
-        missed.append(_largest(chosen - np.clip(np.round(chosen), 0.0, 1.0)))
-    if len(variable.integer_idx):
-        chosen = entries[tuple(variable.integer_idx)]
-        missed.append(_largest(chosen - np.round(chosen)))
-    if declared["symmetric"] or declared["PSD"] or declared["NSD"]:
-        missed.append(_largest(entries - np.swapaxes(entries, -2, -1)))
-    if declared["diag"]:
-        missed.append(_largest(entries - np.diag(np.diag(entries))))
-    if variable.sparse_idx is not None:
-        # CVXPY keeps nothing of the entries beside the pattern.
-        beside = entries.copy()
-        beside[tuple(variable.sparse_idx)] = 0.0
-        missed.append(_largest(beside))
-    return max(missed, default=0.0)
-
-
-def _largest(entries: Any) -> float:
-    return float(np.max(np.abs(entries), initial=0.0))
 
 
 def _short(value: Any) -> str:
@@ -973,18 +885,6 @@ def _bound(search: Callable[[Callable[[], float]], None], name: str) -> Callable
 
 def _remade(factory: Callable[..., Formulation], arguments: Mapping[str, Any]) -> Formulation:
     return factory(**arguments)
-
-
-def _refuse_unlimited(given: Any, name: str) -> None:
-    """Raise InputError for a constraint or a term with a number in it that is not finite: a solver takes none."""
-    for constant in given.constants() if isinstance(given, (cp.Constraint, cp.Expression)) else ():
-        entries = constant.value.data if sp.issparse(constant.value) else np.asarray(constant.value)
-        if not np.isfinite(entries).all():
-            written = " ".join(str(given).split())
-            found = entries[~np.isfinite(entries)].flat[0]
-            raise InputError(
-                f"{name}: {found} was found in {written}; give finite numbers, and leave out bounds that are none"
-            )
 
 
 def _ids(*terms: Any) -> set[int]:

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
-from convexnovelty.as_meant import divides_by_zero
 from convexnovelty.conic import ConicProgram
 from convexnovelty.errors import EmptySetError, InputError
+from convexnovelty.refused import divides_by_zero
 from convexnovelty.units import in_units, with_even_constants, with_even_squares
 from convexnovelty.validation import Array
 
