@@ -274,12 +274,17 @@ def terms_apart(points: Array, normal: Array, scores: Array, level: float) -> Ar
 
 
 def beyond_boundary(multipliers: Any, bounds: Any) -> NDArray[np.bool_] | None:
-    """Which points a solver's multipliers (n,) show to lie beyond the boundary, those at their ``bounds``; None where it shows none.
+    """Which points a solver's multipliers (n,) show to lie beyond the boundary, those at their ``bounds``; None where they do not tell.
 
+    That is where the solver shows none, and where all are at a bound, which shows no point to be on the boundary.
     A near miss of the boundary and the error of a point on it may be of one size in scores, and are not in multipliers: a product of
     slack and what is left to the bound is nothing at an optimum.
     """
-    return None if multipliers is None else np.asarray(np.ravel(multipliers) >= (1 - AT_BOUND) * np.asarray(bounds))
+    if multipliers is None:
+        return None
+    found, most = np.ravel(multipliers), np.asarray(bounds)
+    within = (found > AT_BOUND * most) & (found < (1 - AT_BOUND) * most)
+    return np.asarray(found >= (1 - AT_BOUND) * most) if within.any() else None
 
 
 def boundary_scale(

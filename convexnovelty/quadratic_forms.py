@@ -17,6 +17,7 @@ from convexnovelty.validation import Array
 
 __all__ = ["in_squares"]
 
+INDEFINITE = 1e-9  # share of the largest eigenvalue up to which one of the other sign is rounding of a matrix that is called semidefinite
 ROUNDING = 16 * float(
     np.finfo(np.float64).eps
 )  # share of the largest eigenvalue, times the dimension, up to which one is zero
@@ -46,8 +47,8 @@ def _factor(form: Any) -> tuple[float, Array] | None:
     least = ROUNDING * len(P) * float(np.abs(values).max(initial=0.0))
     if isinstance(form, cp.MatrixFrac):
         return (1.0, (vectors / np.sqrt(values)).T / sizes) if values.size and values[0] > least else None
-    above, below = values > least, values < -least
-    if above.any() and below.any() and not form.is_convex():
+    above, below = max(float(values.max(initial=0.0)), 0.0), max(float(-values.min(initial=0.0)), 0.0)
+    if min(above, below) > INDEFINITE * max(above, below):
         return None
-    sign, kept = (-1.0, below) if below.any() and not above.any() else (1.0, above)
+    sign, kept = (1.0, values > least) if above >= below else (-1.0, values < -least)
     return sign, (vectors[:, kept] * np.sqrt(np.abs(values[kept]))).T * sizes

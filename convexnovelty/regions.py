@@ -87,7 +87,9 @@ def spread(
         return 0.0
     size, left = _middle(np.abs(given), parts), EXACT if exact else SOLVED
     if apart is not None:
-        size = min(size, _middle(np.asarray(apart, dtype=float)[counted], parts))
+        away = np.asarray(apart, dtype=float)[counted]
+        # Copies of the point at the level say nothing of how far others are.
+        size = min(size, _middle(away[away > 0], parts[away > 0]) if away.any() else 0.0)
     order = np.argsort(given, kind="stable")
     given, parts, may_stray = given[order], parts[order] / parts.sum(), may_stray[order]
     whole, without = float(given[-1] - given[0]), 0.5

@@ -137,7 +137,8 @@ def test_values_stay_what_they_are(make, P):
 
 def test_forms_of_parameters_and_of_no_sign_are_left_alone():
     x, P = cp.Variable(2), cp.Parameter((2, 2), PSD=True)
-    for form in (cp.quad_form(x, P), cp.quad_form(x, np.diag([1.0, -1.0])), cp.sum_squares(x)):
+    told = cp.quad_form(x, cp.psd_wrap(np.diag([1.0, -1e-6])))  # which it is not: CVXPY says so
+    for form in (cp.quad_form(x, P), cp.quad_form(x, np.diag([1.0, -1.0])), told, cp.sum_squares(x)):
         assert in_squares(form) is form
     constraint = cp.norm(x) <= 1
     assert in_squares(constraint) is constraint

@@ -106,6 +106,8 @@ def _reading(machine: Machine, normal: Array, beyond: Any = None, **letters: Any
     offset = quantile_interval(scores, nu)
     terms = np.linalg.norm(normal) * np.linalg.norm(family.training, axis=1)
     apart = terms_apart(family.training, normal, scores, offset.used)
+    if np.ptp(scores) <= PRESSED * np.abs(scores).max():
+        beyond = None  # pressed onto the lower limit, at which any multiplier may stand for that of the limit
     scale = spread(scores, level=offset.used, terms=terms, apart=apart, beyond=beyond)
     region = HalfSpace(normal, offset.used, scale=scale)
     outside = int((~region.contains(family.training)).sum())
@@ -226,6 +228,8 @@ def _least_cost(machine: Machine, weights: Array, gamma: Array) -> float:
     return min(costs, default=float("inf"))
 
 
+# The share of themselves by which scores differ that are equal at the optimum.
+PRESSED = 1e-6
 # The share of the value up to which an algorithm's bounds have to agree.
 CONFIRMED = 1e-6
 # The share of the plane's cost beyond which what rounding hides is told.

@@ -907,3 +907,27 @@ def test_polynomials_with_too_many_features_tell_what_their_values_hide(monkeypa
     monkeypatch.setattr("convexnovelty.features.ENTRIES", 50)
     with pytest.warns(UserWarning, match=r"values of polynomial\(degree=2.* centre and scale the columns"):
         cn.kernel_learning([KernelFeatures(RAW, kernels.polynomial(2))], 0.1).solve()
+
+
+@pytest.mark.parametrize(("seed", "nu"), [(5, 1.0), (1, 0.7), (4, 0.2)])
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_scores_that_the_price_presses_onto_one_leave_nothing_outside(seed, nu, form):
+    """Whole numbers, many of them alike: the plane on which every score is 1 costs no more than the optimum, and is it."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(int(rng.integers(15, 50)), 1)).round(0)
+    gamma = kernels.gaussian().fitted(X).gamma
+    members = [kernels.gaussian(gamma=times * gamma) for times in (0.25, 1, 4)]
+    solution = cn.kernel_learning([KernelFeatures(X, member) for member in members], nu, form=form).solve()
+    points = np.unique(X)[:, None]
+
+    def cost(share):
+        return (
+            0.5
+            * np.linalg.solve(share * members[0](points) + (1 - share) * members[2](points), np.ones(len(points))).sum()
+        )
+
+    assert min(map(cost, np.linspace(0, 1, 401))) <= solution.objective * (1 + 1e-4)
+    rows = KernelFamily.of_kernels(X, members).training
+    assert rows @ solution.region.normal == pytest.approx(np.ones(len(X)), abs=1e-5)
+    assert str(solution.guarantee).startswith(f"0 of {len(X)} training points lie outside")
+    assert solution.region.contains(rows).all()
