@@ -169,6 +169,13 @@ def reaches_from(description: Description, at: Array) -> Array | None:
     The values of its constraints alone tell: no unit has to be known for that. None where the point is no member to
     the last digit, or next to none, where further variables have a say, and where the set does not end.
     """
+    try:
+        return _reaches(description, at)
+    except cp.SolverError:  # the value of a support function is that of a program, which fails far away
+        return None
+
+
+def _reaches(description: Description, at: Array) -> Array | None:
     v = cp.Variable(at.size, value=at)
     stated = description(v)
     constraints = list(stated) if isinstance(stated, (list, tuple)) else [stated]
@@ -177,7 +184,7 @@ def reaches_from(description: Description, at: Array) -> Array | None:
 
     def holds(point: Array) -> bool:
         v.value = point
-        with np.errstate(over="ignore", invalid="ignore"):  # far away, where nothing is a member
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # far away, and where cones end
             return not any(np.any(one.violation()) for one in constraints)
 
     def last(step: Array, low: float, high: float, within: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -493,3 +495,22 @@ def test_covariances_in_columns_that_differ_by_little_and_by_much(wide, further)
     for radius in (1e-6, 1e-5, 1e-4, 1e-3, 0.1):
         truth = np.sqrt(d @ correlations @ d + np.sqrt(radius) * d @ d)
         assert evaluate_deviation(Own(radius).centred(moments), d / s) == pytest.approx(truth, rel=2e-6)
+
+
+def test_a_membership_by_a_support_function_or_a_cone_is_measured_in_silence():
+    """The polar of the cross-polytope is the box, and a cone with a constant bound a ball."""
+    w = np.array([1.0, -2.0, 0.7])
+
+    class Polar(PointSet):
+        def membership(self, u):
+            x = cp.Variable(3)
+            return [cp.suppfunc(x, [cp.norm1(x) <= 1])(u) <= self.radius]
+
+    class Cone(PointSet):
+        def membership(self, u):
+            return [cp.SOC(cp.Constant(self.radius), u)]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert evaluate_support(Polar(1.0).centred(np.zeros(3)), w) == pytest.approx(np.abs(w).sum(), rel=1e-8)
+        assert evaluate_support(Cone(1.0).centred(np.zeros(3)), w) == pytest.approx(np.linalg.norm(w), rel=1e-8)
