@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, numeric, vector
 
-__all__ = ["Box", "Indices", "Offset", "extended", "kkt_gap", "kkt_offset"]
+__all__ = ["Box", "Indices", "Offset", "extended", "kkt_gap", "kkt_offset", "unexplained_gap"]
 
 Indices = NDArray[np.intp]
 
@@ -158,6 +158,13 @@ def kkt_gap(gradient: Array, b: Array, box: Box) -> float:
     of the SVM literature. Without it: the largest projected gradient.
     """
     return kkt_offset(gradient, b, box)[0]
+
+
+def unexplained_gap(gradient: Array, a: Array, upper: Any, rounding: Array) -> float:
+    """The gap of multipliers between zero and ``upper`` beyond what ``rounding`` (n,) of the gradient explains."""
+    low = float((gradient - rounding)[a > 0].max(initial=-np.inf))
+    high = float((gradient + rounding)[a < upper].min(initial=np.inf))
+    return max(low - high, 0.0)
 
 
 def kkt_offset(gradient: Array, b: Array, box: Box) -> tuple[float, Offset]:

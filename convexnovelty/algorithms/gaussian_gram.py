@@ -15,11 +15,12 @@ import numpy as np
 from convexnovelty.algorithms._gaussian import SOURCES, WIDTH, accumulate, accumulate_both, kernel_rows, pack, take
 from convexnovelty.algorithms.box import Indices
 from convexnovelty.algorithms.gram import Gram, KernelGram, Rows, padded
+from convexnovelty.distances import squared_norms
 from convexnovelty.errors import InputError
 from convexnovelty.kernels import Gaussian
 from convexnovelty.validation import Array
 
-__all__ = ["GaussianGram", "RemoteGram", "gaussian_gram", "gaussian_sums"]
+__all__ = ["GaussianGram", "RemoteGram", "exponent_sizes", "gaussian_gram", "gaussian_sums"]
 
 CHUNK = 2**14  # new points that are packed at a time
 THREADED = 10_000_000  # kernel values below which starting threads costs more than they save
@@ -142,6 +143,15 @@ def gaussian_sums(X: Array, kernel: Gaussian, weights: Array, Z: Array, threads:
         if far.size:
             out[first + far] = kernel.evaluate(part[far], X[remote]) @ weights[remote] if remote.size else 0.0
     return out[: len(Z)]
+
+
+def exponent_sizes(X: Array, kernel: Gaussian, Z: Array) -> Array:
+    """gamma |z - centre|^2 of the rows of Z, shape (m,), of which the exponents of :func:`gaussian_sums` are differences.
+
+    It is infinite for remote rows, whose values are those of the kernel itself.
+    """
+    sizes = float(kernel.gamma) * squared_norms(Z - _packed(X, kernel)[1])
+    return np.where(sizes <= SPREAD, sizes, np.inf)
 
 
 def _packed(X: Array, kernel: Gaussian) -> tuple[Array, Array, Indices]:

@@ -6,18 +6,21 @@ and the linear kernel have ways of their own; every other kernel is evaluated a 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
 from convexnovelty.algorithms.box import Indices, extended
+from convexnovelty.distances import CANCELLATION, squared_norms
 from convexnovelty.errors import IndefiniteError
 from convexnovelty.kernels import Gaussian, Kernel, Linear, Precomputed
+from convexnovelty.regions import ROUNDING
 from convexnovelty.sparse_rows import is_sparse
 from convexnovelty.validation import Array, symmetric
 
-__all__ = ["Gram", "Rows", "gram_of", "indefinite_kernel", "padded", "weighted_kernels"]
+__all__ = ["Gram", "Rows", "exponent_doubts", "gram_of", "indefinite_kernel", "padded", "weighted_kernels"]
 
 BLOCK = 2**20  # kernel values held at once by kernels that are evaluated in blocks: 8 MB
 PADDING = 16  # vectors are this multiple long: two registers of the widest processor
@@ -183,6 +186,28 @@ def weighted_kernels(X: Array, kernel: Kernel, weights: Array, Z: Array, threads
         part = slice(first, first + step)
         out[part] = kernel.evaluate(Z[part], X) @ weights
     return out
+
+
+def exponent_doubts(X: Array, kernel: Kernel, weights: Array, Z: Array, sums: Array) -> Array:
+    """What rounding of exponents leaves unknown of the sums that :func:`weighted_kernels` has, shape (m,).
+
+    The exponent of a Gaussian is a difference of terms h_x + h_z, to rounding of which it is known. As h_x is at most
+    2 h_z + 2 log(1 / k), a value k times these is 3 k h_z + 2 / e at most. Where values that cancel are evaluated again, the
+    terms are so many times log(1 / k) at most, and k log(1 / k) is 1 / e at most. Other kernels have no such terms.
+    """
+    if not isinstance(kernel, Gaussian) or not X.shape[0]:
+        return np.zeros(Z.shape[0])
+    unit, sparse = float(np.abs(weights).sum()) / math.e, is_sparse(X) or is_sparse(Z)
+    if sparse:
+        heights = float(kernel.gamma) * squared_norms(Z)
+    else:
+        from convexnovelty.algorithms.gaussian_gram import exponent_sizes
+
+        heights = exponent_sizes(X, kernel, Z)
+    again, finite = unit / CANCELLATION, np.isfinite(heights)
+    terms = 3.0 * np.where(finite, heights, 0.0) * np.abs(sums)
+    terms = np.minimum(terms, again) if sparse else np.where(finite, terms, again)
+    return np.asarray(ROUNDING * (terms + 2.0 * unit))
 
 
 def _ones_beyond(values: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from convexnovelty.algorithms.block_dual import solve_dual
+from convexnovelty.algorithms.box import unexplained_gap
 from convexnovelty.algorithms.polish import carried_doubts
 from convexnovelty.distances import squared_norms
 from convexnovelty.errors import InputError
@@ -91,13 +92,18 @@ class _KernelMachine(WeightedNoveltyEstimator):
             bound=nu,
         )
 
-    def _boundary(self, X: Any, result: Any, weights: Array | None, scores: Array, level: float, own: Array) -> float:
-        """What scores on the boundary are not known to; ``own`` (n,) is what rounding of their terms leaves of each.
+    def _boundary(
+        self, X: Any, result: Any, weights: Array | None, scores: Array, level: float, rounding: Array
+    ) -> float:
+        """What scores on the boundary are not known to; ``rounding`` (n,) is what it leaves of each.
 
         Points that lie on it beside the free ones that tell where it is have scores that are known as well as these tell them.
         """
-        a, doubts = result.multipliers, own.copy()
-        free = np.flatnonzero((a > 0) & (a < self._upper(a.size, weights)))
+        a, upper = result.multipliers, self._upper(result.multipliers.size, weights)
+        # The solver's own gap is that of scores which many steps have rounded, and these are evaluated anew.
+        own = rounding + unexplained_gap(scores, a, upper, rounding)
+        doubts = own.copy()
+        free = np.flatnonzero((a > 0) & (a < upper))
         short = (scores < level - own) & (scores >= level - CARRIED * own)
         short[free] = False
         others = np.flatnonzero(short)
@@ -194,8 +200,8 @@ class OneClassSVM(_KernelMachine):
             return Learned(flat, 0.0, nothing, objective=result.objective)
         offset = quantile_interval(inside, nu, _shares(weights)).used
         # What the score of a point is known to; long points of the plane's own are known less well than those that make it.
-        known = np.maximum(unit * lengths, result.violation / ROUNDING)
-        tie = max(ROUNDING * unit**2, self._boundary(X, result, weights, inside, offset, ROUNDING * known))
+        known = np.maximum(ROUNDING * unit * lengths, result.violation) + score.doubts(X, inside)
+        tie = max(ROUNDING * unit**2, self._boundary(X, result, weights, inside, offset, known))
         return Learned(
             score,
             offset,
@@ -250,9 +256,8 @@ class SoftBall(_KernelMachine):
         inner = ExpansionScore.of(X, result.multipliers, result.kernel)
         score = BallScore(inner, float(result.multipliers @ result.scores), result.kernel)
         lengths = np.sqrt(squares)
-        return self._ball(
-            score, X, X, ROUNDING * (lengths + float(result.multipliers @ lengths)) ** 2, result, nu, weights
-        )
+        own = ROUNDING * (lengths + float(result.multipliers @ lengths)) ** 2 + score.doubts(X, score(X))
+        return self._ball(score, X, X, own, result, nu, weights)
 
     def _ball(
         self, score: Score, X: Any, points: Any, own: Array, result: Any, nu: float, weights: Array | None

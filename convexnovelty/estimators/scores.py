@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.algorithms.block_dual import decision
+from convexnovelty.algorithms.gram import exponent_doubts
 from convexnovelty.kernels import Kernel, Linear
 from convexnovelty.regions import Region
 from convexnovelty.sparse_rows import is_sparse, sparse_distances_to
@@ -29,6 +30,10 @@ class LinearScore(Score):
     """w'z for points, dense or sparse."""
 
     normal: Array
+
+    def doubts(self, Z: Any, scores: Array) -> Array:
+        """Nothing beside rounding of the terms of each score."""
+        return np.zeros_like(scores)
 
     def __call__(self, Z: Any) -> Array:
         """The score of each row."""
@@ -77,6 +82,10 @@ class ExpansionScore(Score):
             return LinearScore(points[used].T @ coefficients[used])
         return cls(points[used], coefficients[used], kernel.fitted(points))
 
+    def doubts(self, Z: Array, scores: Array) -> Array:
+        """What rounding of kernel values leaves unknown of the scores of rows, beside rounding of their terms."""
+        return exponent_doubts(self.support, self.kernel, self.coefficients, Z, scores)
+
     def __call__(self, Z: Array) -> Array:
         """The score of each row."""
         return decision(self.support, self.kernel, self.coefficients, Z)
@@ -86,9 +95,14 @@ class ExpansionScore(Score):
 class BallScore(Score):
     """Minus the squared distance in feature space to a centre that is an expansion."""
 
-    inner: Score
+    inner: ExpansionScore | LinearScore
     squared_center: float
     kernel: Kernel
+
+    def doubts(self, Z: Array, scores: Array) -> Array:
+        """Twice those of the expansion."""
+        inner = (scores + self.kernel.diagonal(Z) + self.squared_center) / 2
+        return 2 * self.inner.doubts(Z, inner)
 
     def __call__(self, Z: Array) -> Array:
         """The score of each row."""

@@ -21,6 +21,7 @@ from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms import woodbury
 from convexnovelty.algorithms.block_dual import solve_dual
+from convexnovelty.algorithms.box import unexplained_gap
 from convexnovelty.algorithms.cutting_planes import Robust, cutting_planes
 from convexnovelty.algorithms.margin_unit import NEAR, margin_unit
 from convexnovelty.algorithms.polish import Polished, polished
@@ -38,6 +39,7 @@ from convexnovelty.modelling import (
     beyond_boundary,
     boundary_tie,
     gram_form,
+    hidden_lengths,
     libsvm_share,
     mean_of_lowest,
     multipliers,
@@ -142,6 +144,13 @@ def _proved(features: FeatureMap, normal: Array, nu: float) -> bool:
     """Whether the plane's own scores show that the reduced hull does not hold the origin, however short the normal is."""
     scores = np.asarray(features.training) @ normal
     return proves_separation(scores, plane_doubts(features, normal), nu)
+
+
+def _rounding(features: FeatureMap, normal: Array, gamma: Array) -> Array:
+    """What rounding, and products that coordinates lack, leave unknown of the scores (n,) of a sum of points times ``gamma``."""
+    left_out = hidden_lengths(features)
+    terms = ROUNDING * np.abs(np.asarray(features.training)) @ np.abs(normal)
+    return np.asarray(terms + left_out * float(np.abs(gamma) @ left_out))
 
 
 def _posed(sample: Sample, nu: float) -> Posed:
@@ -960,8 +969,11 @@ def block_dual(
             deviation = float(np.sqrt(2 * result.objective))
             normal = sample.points.T @ gamma
             # The pair steps' own scores are of the metric's Gram matrix, which the plane knows by another sum.
-            apart = float(np.abs(sample.points @ normal - result.scores).max())
-            doubts = np.full(features.n, apart + result.violation)
+            scores = sample.points @ normal
+            apart = float(np.abs(scores - result.scores).max())
+            rounding = _rounding(features, normal, gamma)
+            left = unexplained_gap(scores, result.multipliers, upper, rounding)
+            doubts = rounding + apart + max(result.violation, left)
             reading = _reading(sample, normal, nu, deviation, _middle(gram), doubts, gamma=gamma)
             return _solution(reading, result.objective, "block dual", result.rounds, alpha=result.multipliers)
     metric = sample.metric()

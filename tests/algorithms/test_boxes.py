@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from convexnovelty.algorithms.box import Box, extended, kkt_gap, kkt_offset
+from convexnovelty.algorithms.box import Box, extended, kkt_gap, kkt_offset, unexplained_gap
 from convexnovelty.errors import InputError
 
 
@@ -67,3 +67,12 @@ def test_a_feasible_point_leaves_no_rounding_between_a_coordinate_and_its_bound(
             b = box.feasible(np.zeros(size), np.random.default_rng(k).permutation(size))
             assert np.abs(b[b != 0.0]).tolist() == [1.0 / k] * k
             assert b.sum() == pytest.approx(sign, rel=1e-14)
+
+
+def test_the_gap_that_rounding_does_not_explain():
+    """By hand: the first may shrink, the last may grow, the second both."""
+    gradient, a = np.array([3.0, 2.0, 1.0]), np.array([1.0, 0.5, 0.0])
+    assert unexplained_gap(gradient, a, 1.0, np.zeros(3)) == kkt_gap(gradient, a, Box.of(3, 1.0, None, 1.5)) == 2.0
+    assert unexplained_gap(gradient, a, 1.0, np.array([0.25, 0.0, 0.5])) == 1.25
+    assert unexplained_gap(gradient, a, 1.0, np.ones(3)) == 0.0
+    assert unexplained_gap(gradient, np.ones(3), 1.0, np.zeros(3)) == 0.0

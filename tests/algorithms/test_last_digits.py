@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from convexnovelty import kernels
 from convexnovelty.algorithms import blocks, smo
 from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.algorithms.box import Box, kkt_gap
-from convexnovelty.algorithms.gram import gram_of, padded
+from convexnovelty.algorithms.gram import exponent_doubts, gram_of, padded, weighted_kernels
+from convexnovelty.regions import ROUNDING
 
 
 @pytest.mark.parametrize("free", [0, 1, 2])
@@ -56,3 +58,20 @@ def test_no_gap_is_asked_for_that_terms_hide_where_they_cancel(seed, unit):
     found = solve_dual(x, kernels.linear(), upper=1.0, tolerance=1e-6, of_scores=1e-9, max_rounds=200)
     assert found.multipliers.sum() == pytest.approx(1.0, abs=1e-14) and (found.multipliers >= 0).all()
     assert abs(found.multipliers @ x).item() <= 1e-13 * np.abs(x).max()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("gamma", [1e-3, 1.0, 1e3, 1e5])
+@pytest.mark.parametrize("far", [0.0, 1e3])
+def test_sums_of_gaussians_are_known_to_what_is_said_of_them(sparse, gamma, far):
+    """Differences of whole numbers are exact, and so are these exponents but for their last bit."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, (80, 2)) + far * (np.arange(80) % 7 == 0)[:, None]
+    weights = rng.random(80) / 40
+    kernel = kernels.gaussian(gamma=gamma)
+    truth = np.exp(-gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2)) @ weights
+    points = csr_array(X) if sparse else X
+    sums = weighted_kernels(points, kernel, weights, points, 1)
+    doubts = exponent_doubts(points, kernel, weights, points, sums)
+    assert (np.abs(sums - truth) <= doubts + ROUNDING * weights.sum()).all()
+    assert doubts.max() <= 1e-10 * weights.sum()

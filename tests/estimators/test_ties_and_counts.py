@@ -315,6 +315,52 @@ def test_points_whose_multipliers_are_between_their_bounds_are_inside(kind, widt
     assert (detector.predict(X[between]) > 0).all()
 
 
+def _ring(n):
+    angles = 2 * np.pi * np.arange(n) / n
+    return np.c_[np.cos(angles), np.sin(angles)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "kind, n, copies, nu, gamma",
+    [
+        (OneClassSVM, 60, 1, 0.5, 1.0),
+        (OneClassSVM, 105, 1, 0.31, 0.12),
+        (OneClassSVM, 100, 1, 0.58, 7.3),
+        (OneClassSVM, 24, 10, 0.85, 0.14),
+        (SoftBall, 60, 1, 0.7, "scale"),
+        (SoftBall, 110, 1, 0.73, 2.04),
+        (MahalanobisSVM, 60, 1, 1.0, 1.0),
+        (MahalanobisSVM, 105, 1, 0.87, 1.76),
+        (MahalanobisSVM, 100, 1, 1.0, 7.3),
+    ],
+)
+def test_points_that_rotations_map_to_one_another_are_ordinary(kind, n, copies, nu, gamma):
+    """One normal is optimal, so that a rotation of the sample leaves it, and all scores are one number: the offset."""
+    X = np.repeat(_ring(n), copies, axis=0)
+    machine = kind(nu, gamma=gamma).fit(X)
+    assert machine.predict(X).tolist() == [1] * len(X)
+    assert machine.guarantee_.startswith(f"0 of {len(X)} training points lie outside")
+    # The score has a slope across the ring: to one side of it points are novel, however near.
+    near = [machine.predict(X[:1] * (1 + away))[0] for away in (1e-9, -1e-9)]
+    assert sorted(near) == [-1, 1]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [OneClassSVM, SoftBall])
+@pytest.mark.parametrize("n", [3, 30, 200])
+def test_points_that_a_narrow_kernel_tells_apart_have_one_score(kind, n):
+    """The Gram matrix is the identity to the last bit, and with nu = 1 every score is 1/n."""
+    X = np.arange(float(n))[:, None]
+    kernel = cn.kernels.gaussian(gamma=1e3)
+    assert (kernel(X) == np.eye(n)).all()
+    machine = kind(1.0, kernel=kernel).fit(X)
+    assert machine.predict(X).tolist() == [1] * n
+    assert machine.guarantee_.startswith(f"0 of {n} training points lie outside")
+    # A shift e takes about gamma e^2 of the score.
+    assert machine.predict(X + 3e-6).tolist() == [-1] * n
+
+
 @pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
 @pytest.mark.parametrize("mean", [1e5, 1e7])
 def test_a_solver_leaves_the_threshold_of_a_minimax_machine_where_it_is(mean, solver):
