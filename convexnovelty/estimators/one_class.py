@@ -256,14 +256,14 @@ class SoftBall(_KernelMachine):
         inner = ExpansionScore.of(X, result.multipliers, result.kernel)
         score = BallScore(inner, float(result.multipliers @ result.scores), result.kernel)
         lengths = np.sqrt(squares)
-        own = ROUNDING * (lengths + float(result.multipliers @ lengths)) ** 2 + score.doubts(X, score(X))
-        return self._ball(score, X, X, own, result, nu, weights)
+        inside = score(X)
+        own = ROUNDING * (lengths + float(result.multipliers @ lengths)) ** 2 + score.doubts(X, inside)
+        return self._ball(score, inside, X, own, result, nu, weights)
 
     def _ball(
-        self, score: Score, X: Any, points: Any, own: Array, result: Any, nu: float, weights: Array | None
+        self, score: Score, inside: Array, points: Any, own: Array, result: Any, nu: float, weights: Array | None
     ) -> Learned:
-        """The ball of a dual's solution over ``points``; ``own`` is what rounding leaves unknown of each squared distance."""
-        inside = score(X)
+        """The ball of a dual's solution over ``points``, whose scores are ``inside``; ``own`` is what rounding leaves unknown of each."""
         level = quantile_interval(inside, nu, _shares(weights)).used
         tie = self._boundary(points, result, weights, inside, level, np.maximum(own, 2 * result.violation))
         return Learned(
@@ -289,8 +289,9 @@ class SoftBall(_KernelMachine):
         lengths = np.sqrt(squares)
         # Where the centre is rounded, and where it is a sum of far points, its distances are rounded with it.
         unit = 2 * float(result.multipliers @ lengths) + float(np.linalg.norm(mean))
-        own = ROUNDING * (lengths + unit) * (np.sqrt(-score(X)) + ROUNDING * (lengths + unit))
-        return self._ball(score, X, points, own, result, nu, weights)
+        inside = score(X)
+        own = ROUNDING * (lengths + unit) * (np.sqrt(-inside) + ROUNDING * (lengths + unit))
+        return self._ball(score, inside, points, own, result, nu, weights)
 
 
 def _near_origin(X: Any) -> tuple[Any, Array]:
