@@ -176,10 +176,14 @@ def _sizes_at(program: ConicProgram, columns: NDArray[np.intp], middle: Array) -
     right = program.b[: program.cones.zero]
     terms = np.abs(right) + abs(own) @ np.abs(middle)
     left = right - own @ middle
-    held = np.linalg.lstsq(others, left, rcond=NOTHING)[0]
+    # In rows of size one: columns with units of their own make equations of their squares, and rounding of the large ones would
+    # be the sizes that the small ones tell.
+    rows = np.where(terms > 0, terms, 1.0)[:, None]
+    inverse = np.linalg.pinv(others / rows, rcond=NOTHING)
+    held = inverse @ (left / rows[:, 0])
     if (np.abs(others @ held - left) <= BESIDE * terms).all():
         shares = np.abs(others * held) / np.where(terms > 0, terms, np.inf)[:, None]
-        told = shares.max(axis=0) > CANCELLED
+        told = (shares.max(axis=0) > CANCELLED) & (np.abs(held) > NOTHING * np.abs(inverse).sum(axis=1))
         sizes[tied[told]] = np.abs(held[told])
     return sizes
 
