@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from convexnovelty.cones import Block, Cones, smat, svec_map
 from convexnovelty.conic import ConicProgram
@@ -207,17 +208,16 @@ def _eliminated(found: Position) -> Position:
     held = _without_rounding(stated)[:, inner]
     if not held.nnz:
         return found
-    left, sizes, right = np.linalg.svd(held.toarray(), full_matrices=True)
-    rank = int(np.sum(sizes > DEPENDENT * sizes[0]))
-    solved = sp.csr_array((right[:rank].T / sizes[:rank]) @ left[:, :rank].T)
+    inverse, apart, along = _solved(held)
+    solved, rank = sp.csr_array(inverse), zero - apart.shape[1]
     others = sp.eye_array(rest.shape[0], format="csr")
     stays = sp.csr_array((zero - rank, rest.shape[0]))
-    rows = sp.block_array([[sp.csr_array(left[:, rank:].T), stays], [-(rest[:, inner] @ solved), others]])
+    rows = sp.block_array([[sp.csr_array(apart.T), stays], [-(rest[:, inner] @ solved), others]])
     own, free = columns.size, inner.size - rank
     frame = np.zeros((A.shape[1], own + free))
     frame[columns, np.arange(own)] = 1.0
     frame[inner, :own] = -(solved @ stated[:, columns]).toarray()
-    frame[inner, own:] = right[rank:].T
+    frame[inner, own:] = along
     combined, turned = sp.csr_array(rows), sp.csr_array(frame)
     less = replace(found.cones, zero=zero - rank)
     left_over = product(combined, A, turned)
@@ -228,6 +228,32 @@ def _eliminated(found: Position) -> Position:
     told = sp.csr_array(sp.diags_array(says.astype(float)) @ left_over)
     told.eliminate_zeros()
     return Position(combined, turned, told, less, np.arange(own))
+
+
+def _solved(held: sp.csr_array) -> tuple[Array, Array, Array]:
+    """The pseudo-inverse of the equations' part in some columns, and orthonormal bases of the combinations of its rows and of its
+    columns that vanish.
+
+    Equations without a variable in common are solved apart: singular vectors of both together are mixed by rounding, of which
+    a thin one makes a part of its variables in what the other holds, and that would pass for how far the set reaches there.
+    """
+    shape, matrix = held.shape, held.toarray()
+    _, labels = connected_components(sp.block_array([[None, abs(held)], [abs(held).T, None]]), directed=False)
+    parts = []
+    for label in np.unique(labels):
+        i, j = np.flatnonzero(labels[: shape[0]] == label), np.flatnonzero(labels[shape[0] :] == label)
+        within = matrix[np.ix_(i, j)]
+        parts.append((i, j, *(np.linalg.svd(within) if within.size else (np.eye(i.size), np.zeros(0), np.eye(j.size)))))
+    largest = max(float(sizes.max(initial=0.0)) for *_, sizes, _ in parts)
+    inverse, apart, along = np.zeros(shape[::-1]), list[Array](), list[Array]()
+    for i, j, left, sizes, right in parts:
+        rank = int(np.sum(sizes > DEPENDENT * largest))
+        inverse[np.ix_(j, i)] = (right[:rank].T / sizes[:rank]) @ left[:, :rank].T
+        for size, own, vectors, found in ((shape[0], i, left[:, rank:], apart), (shape[1], j, right[rank:].T, along)):
+            whole = np.zeros((size, vectors.shape[1]))
+            whole[own] = vectors
+            found.append(whole)
+    return inverse, np.hstack(apart), np.hstack(along)
 
 
 def _without_rounding(rows: sp.csr_array) -> sp.csr_array:
