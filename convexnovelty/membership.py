@@ -15,7 +15,6 @@ into the set first, so that radii and centres of any size may be mixed.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -319,9 +318,10 @@ class Membership:
             posed = self._posed_around(self._raw, sp.csr_array(sp.eye_array(middle.size)), middle, floor)
             self._furthest(posed[0])
             return posed
-        first, rows, widths, inside = self._entered_in_scale(known)
+        first, rows, widths = self._in_scale(known)
         frame = sp.csr_array(sp.diags_array(widths))
         self._steps.append(partial(_scaled_rows, rows))
+        inside = self._first_point(first, None if known is None else known / widths[self.columns])
         posed = self._posed_around(first, frame, inside)
         if self._evened and not self.thin and known is not None:
             posed = self._posed_again(*posed, known)
@@ -332,22 +332,18 @@ class Membership:
         self._hidden |= not has_room(posed[0], posed[2], SEEN)
         return posed
 
-    def _entered_in_scale(self, known: Array | None) -> tuple[ConicProgram, Array, Array, Array]:
-        """The program with rows and columns of comparable size, their scales, and a point inside of it.
+    def _in_scale(self, known: Array | None) -> tuple[ConicProgram, Array, Array]:
+        """The program with rows and columns of comparable size, and their scales.
 
-        As it was compiled where scaling takes it out of proportion at a known member, which is of size one in units of its own: least
-        entries, which loadings may have of any size, have as much of a say in scales as largest ones. A set that reaches much
-        farther than its centre has a point in scale alone.
+        As it was compiled where that is out of proportion at a known member, which is of size one in units of its own: least
+        entries, which loadings may have of any size, have as much of a say in scales as largest ones.
         """
         program, scale = self._raw.equilibrated()
         if known is not None and (self._arrays.units != 1.0).any():
             member = completed(self._raw, self.columns, known)
             if disproportion(program, member / scale.columns) > RESCALE * disproportion(self._raw, member):
-                with contextlib.suppress(EmptySetError, UnboundedSetError, SolverError):
-                    inside = self._first_point(self._raw, known)
-                    return self._raw, np.ones(scale.rows.size), np.ones(scale.columns.size), inside
-        inside = self._first_point(program, None if known is None else known / scale.columns[self.columns])
-        return program, scale.rows, scale.columns, inside
+                return self._raw, np.ones(scale.rows.size), np.ones(scale.columns.size)
+        return program, scale.rows, scale.columns
 
     def _posed_again(
         self, program: ConicProgram, frame: sp.csr_array, inside: Array, known: Array
