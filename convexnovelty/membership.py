@@ -45,7 +45,6 @@ from convexnovelty.places import (
     SMALL,
     completed,
     completed_inside,
-    disproportion,
     extent_along,
     further_in,
     goes_on,
@@ -318,10 +317,10 @@ class Membership:
             posed = self._posed_around(self._raw, sp.csr_array(sp.eye_array(middle.size)), middle, floor)
             self._furthest(posed[0])
             return posed
-        first, rows, widths = self._in_scale(known)
-        frame = sp.csr_array(sp.diags_array(widths))
-        self._steps.append(partial(_scaled_rows, rows))
-        inside = self._first_point(first, None if known is None else known / widths[self.columns])
+        first, scale = self._raw.equilibrated()
+        frame = sp.csr_array(sp.diags_array(scale.columns))
+        self._steps.append(partial(_scaled_rows, scale.rows))
+        inside = self._first_point(first, None if known is None else known / scale.columns[self.columns])
         posed = self._posed_around(first, frame, inside)
         if self._evened and not self.thin and known is not None:
             posed = self._posed_again(*posed, known)
@@ -331,19 +330,6 @@ class Membership:
             posed = self._posed_around(*posed)
         self._hidden |= not has_room(posed[0], posed[2], SEEN)
         return posed
-
-    def _in_scale(self, known: Array | None) -> tuple[ConicProgram, Array, Array]:
-        """The program with rows and columns of comparable size, and their scales.
-
-        As it was compiled where that is out of proportion at a known member, which is of size one in units of its own: least
-        entries, which loadings may have of any size, have as much of a say in scales as largest ones.
-        """
-        program, scale = self._raw.equilibrated()
-        if known is not None and (self._arrays.units != 1.0).any():
-            member = completed(self._raw, self.columns, known)
-            if disproportion(program, member / scale.columns) > RESCALE * disproportion(self._raw, member):
-                return self._raw, np.ones(scale.rows.size), np.ones(scale.columns.size)
-        return program, scale.rows, scale.columns
 
     def _posed_again(
         self, program: ConicProgram, frame: sp.csr_array, inside: Array, known: Array
@@ -787,7 +773,6 @@ class Membership:
             return float(w @ only) + (0.0 if root is None else kappa * math.sqrt(max(float(root @ only), 0.0))), only
         cost = np.zeros(program.c.size)
         cost[self.columns] = -(self._frame.T @ w)
-        cost = self._seen(cost)
         scale = float(np.linalg.norm(cost)) or 1.0
         if root is not None and kappa > 0:
             across = self._frame.T @ root
@@ -828,15 +813,6 @@ class Membership:
             kept = settled if near or alike else found
             return value(kept), self._member(kept)
         raise SolverError(f"{self.name}: the worst member could not be found ({', '.join(statuses)})", statuses[-1])
-
-    def _seen(self, cost: Array) -> Array:
-        """The cost without what equations make a constant of, where that would drown the rest in a cost of size one."""
-        equations = self._program.A[: self._program.cones.zero]
-        if not equations.shape[0]:
-            return cost
-        constant = equations.T @ scipy.sparse.linalg.lsqr(equations.T, cost, atol=1e-15, btol=1e-15)[0]
-        left, size = cost - constant, float(np.linalg.norm(cost))
-        return left if ROUNDING * size < float(np.linalg.norm(left)) < size / RESCALE else cost
 
     def _member(self, x: Array) -> Array:
         found = self.centre + self._frame @ x[self.columns]

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from convexnovelty.cones import Cones, triangle
+from convexnovelty.cones import Cones
 from convexnovelty.conic import ConicProgram, ConicSolution
 from convexnovelty.direct import attempts
 from convexnovelty.facial import with_margins
@@ -33,7 +33,6 @@ __all__ = [
     "SMALL",
     "completed",
     "completed_inside",
-    "disproportion",
     "extent_along",
     "further_in",
     "goes_on",
@@ -203,23 +202,6 @@ def further_in(program: ConicProgram, inside: Array, far: Array | None) -> Array
     solution = next(attempts(with_margins(scaled), LADDER[3:]))
     deep = solution.x[: columns.size]
     return columns * deep if solution.status in DONE and holds(scaled, deep, ROUNDING) else middle
-
-
-def disproportion(program: ConicProgram, x: Array) -> float:
-    """The largest room that a point has to a wall of a cone beside the smallest; walls that it lies at are none of its sizes."""
-    slack, rooms = program.b - program.A @ x, [np.ones(0)]
-    for block in program.blocks:
-        own = slack[block.rows]
-        if block.kind == "nonnegative":
-            rooms.append(own)
-        elif block.kind == "second_order":
-            rooms.append(own[:1] - np.linalg.norm(own[1:]))
-        elif block.kind == "semidefinite":
-            first, second = triangle(block.parameter)
-            rooms.append(own[first == second])
-    found = np.concatenate(rooms)
-    found = found[found > ROUNDING * np.abs(slack).max(initial=0.0)]
-    return float(found.max() / found.min()) if found.size else 1.0
 
 
 def has_no_ray(program: ConicProgram, columns: Array, direction: Array) -> tuple[bool, Array | None]:
