@@ -48,6 +48,7 @@ from convexnovelty.places import (
     extent_along,
     further_in,
     goes_on,
+    halfway,
     has_no_ray,
     has_room,
     holds,
@@ -450,6 +451,7 @@ class Membership:
                 raise
             inside = member
         inside = further_in(program, inside, self._furthest(program))
+        inside = inside if member is None else halfway(program, inside, member)
         deep = partial(depth, program)
         if member is None or deep(inside) >= THIN:
             return inside
@@ -773,6 +775,7 @@ class Membership:
             return float(w @ only) + (0.0 if root is None else kappa * math.sqrt(max(float(root @ only), 0.0))), only
         cost = np.zeros(program.c.size)
         cost[self.columns] = -(self._frame.T @ w)
+        cost = self._seen(cost)
         scale = float(np.linalg.norm(cost)) or 1.0
         if root is not None and kappa > 0:
             across = self._frame.T @ root
@@ -813,6 +816,15 @@ class Membership:
             kept = settled if near or alike else found
             return value(kept), self._member(kept)
         raise SolverError(f"{self.name}: the worst member could not be found ({', '.join(statuses)})", statuses[-1])
+
+    def _seen(self, cost: Array) -> Array:
+        """The cost without what equations make a constant of, where that would drown the rest in a cost of size one."""
+        equations = self._program.A[: self._program.cones.zero]
+        if not equations.shape[0]:
+            return cost
+        constant = equations.T @ scipy.sparse.linalg.lsqr(equations.T, cost, atol=1e-15, btol=1e-15)[0]
+        left, size = cost - constant, float(np.linalg.norm(cost))
+        return left if ROUNDING * size < float(np.linalg.norm(left)) < size / RESCALE else cost
 
     def _member(self, x: Array) -> Array:
         found = self.centre + self._frame @ x[self.columns]

@@ -13,11 +13,11 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from convexnovelty.cones import Cones
+from convexnovelty.cones import Cones, triangle
 from convexnovelty.conic import ConicProgram, ConicSolution
 from convexnovelty.direct import attempts
 from convexnovelty.facial import with_margins
-from convexnovelty.round_position import thinnest_slack
+from convexnovelty.round_position import is_inside, thinnest_slack
 from convexnovelty.validation import Array
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "extent_along",
     "further_in",
     "goes_on",
+    "halfway",
     "has_no_ray",
     "has_room",
     "holds",
@@ -202,6 +203,33 @@ def further_in(program: ConicProgram, inside: Array, far: Array | None) -> Array
     solution = next(attempts(with_margins(scaled), LADDER[3:]))
     deep = solution.x[: columns.size]
     return columns * deep if solution.status in DONE and holds(scaled, deep, ROUNDING) else middle
+
+
+def halfway(program: ConicProgram, inside: Array, member: Array) -> Array:
+    """A point inside, moved halfway to a member that has far more room in some cone: next to a wall there, it would take the
+    set for as small as that room."""
+    middle = (inside + member) / 2
+    near, far, slack = (program.b - program.A @ point for point in (inside, member, middle))
+    if not (_rooms(far, program) > RESCALE * np.maximum(_rooms(near, program), ROUNDING)).any():
+        return inside
+    terms, equations = np.abs(program.b) + abs(program.A) @ np.abs(middle), slice(program.cones.zero)
+    met = (np.abs(slack[equations]) <= ROUNDING * terms[equations]).all()
+    return middle if met and is_inside(slack, terms, program.cones) else inside
+
+
+def _rooms(slack: Array, program: ConicProgram) -> Array:
+    """How far each inequality, second-order cone and axis of a semidefinite one is from its wall."""
+    found = []
+    for block in program.blocks:
+        own = slack[block.rows]
+        if block.kind == "nonnegative":
+            found.append(own)
+        elif block.kind == "second_order":
+            found.append(own[:1] - np.linalg.norm(own[1:]))
+        elif block.kind == "semidefinite":
+            first, second = triangle(block.parameter)
+            found.append(own[first == second])
+    return np.concatenate(found) if found else np.zeros(0)
 
 
 def has_no_ray(program: ConicProgram, columns: Array, direction: Array) -> tuple[bool, Array | None]:

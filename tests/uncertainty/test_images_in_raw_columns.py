@@ -1,0 +1,125 @@
+r"""Images of sets of means that see the covariance, in columns whose deviations differ by orders of magnitude.
+
+With :math:`S \preceq 1.3 S_0` and :math:`m = m_0 + Ty`, :math:`y` in the :math:`\nu`-ellipsoid of :math:`T^+ST^{+\prime}`, mean
+and deviation are both worst at :math:`1.3 S_0`: the worst loss is :math:`\nu\sqrt{1.3\,c'S_0c} + \kappa\sqrt{1.3\,a'S_0a}` with
+:math:`c = T^{+\prime}T'a`. An invertible matrix leaves the ellipsoid of :math:`S` what it is.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_wine
+
+import convexnovelty as cn
+from convexnovelty import uncertainty as sets
+from convexnovelty.round_position import _solved
+
+NU = 0.4
+
+
+class TraceCap(sets.CovarianceSet):
+    """Covariances whose total variance is no larger than the centre's."""
+
+    def membership(self, S):
+        return [cp.trace(S) <= np.trace(self.center)]
+
+
+def raw(load, columns):
+    data = load()
+    return cn.Moments.estimate(data.data[data.target == 0][:59][:, columns])
+
+
+def losses(uncertainty, mean, a, kappa):
+    """What the counterpart, its derivation, the adversary and the worst member add to the mean's score, without a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        m, S = sets.worst_member(uncertainty, a, kappa)
+        return np.array(
+            [
+                sets.evaluate_loss(uncertainty, a, kappa) - mean @ a,
+                sets.evaluate_loss(uncertainty, a, kappa, route="derived") - mean @ a,
+                sets.adversary(uncertainty, a, kappa).value - mean @ a,
+                (m - mean) @ a + kappa * np.sqrt(a @ S @ a),
+            ]
+        )
+
+
+TALL = [
+    (load_wine, [0, 4, 7], [[1, 0.5], [0, 1], [0.2, 0]]),
+    (
+        load_breast_cancer,
+        [3, 28, 24, 0],
+        [[1.1, -0.7, -1.4], [-1.8, -1.6, -0.6], [1.0, 0.2, -0.6], [-1.1, -0.5, -0.4]],
+    ),
+    (load_breast_cancer, [14, 18, 23, 22], [[1.0, 0.5], [0.2, 1.0], [0.0, 0.2], [0.0, 0.0]]),
+]
+
+
+@pytest.mark.parametrize("lower", [0.0, 1e-3])
+@pytest.mark.parametrize(("load", "columns", "loadings"), TALL)
+def test_factors_in_the_units_of_the_columns(load, columns, loadings, lower):
+    moments = raw(load, columns)
+    lengths = np.sqrt(moments.variances)
+    T = lengths[:, None] * np.array(loadings)
+    between = sets.LoewnerInterval(0.3, "nominal", lower * moments.covariance if lower else None)
+    uncertainty = (sets.MeanEllipsoid(NU).image(T) * between).centred(moments)
+    top, back, rng = 1.3 * moments.covariance, np.linalg.pinv(T), np.random.default_rng(7)
+    for kappa in (0.0, 0.3, 3.0):
+        a = rng.standard_normal(lengths.size) / lengths
+        c = back.T @ T.T @ a
+        right = NU * np.sqrt(c @ top @ c) + kappa * np.sqrt(a @ top @ a)
+        assert losses(uncertainty, moments.mean, a, kappa) == pytest.approx(right, rel=1e-6)
+
+
+@pytest.mark.parametrize("columns", [[3, 17, 20, 11], [27, 13, 23, 2, 24]])
+def test_an_invertible_matrix_changes_nothing(columns):
+    """The truth is the program in columns of deviation one."""
+    moments = raw(load_breast_cancer, columns)
+    lengths, size = np.sqrt(moments.variances), len(columns)
+    correlations, shares = moments.covariance / np.outer(lengths, lengths), moments.variances / moments.variances.sum()
+    T = lengths[:, None] * (np.eye(size) + 0.3 * np.eye(size, k=1)) / lengths
+    capped = sets.LoewnerInterval(0.3, "nominal") & TraceCap()
+    uncertainty, rng = (sets.MeanEllipsoid(NU).image(T) * capped).centred(moments), np.random.default_rng(3)
+    for kappa in (0.0, 0.5, 2.0):
+        b, R = rng.standard_normal(size), cp.Variable((size, size), symmetric=True)
+        bounds = [R >> 0, R << 1.3 * correlations, shares @ cp.diag(R) <= 1]
+        variance = cp.Problem(cp.Maximize(cp.trace(np.outer(b, b) @ R)), bounds).solve(solver="CLARABEL")
+        found = losses(uncertainty, moments.mean, b / lengths, kappa)
+        assert found == pytest.approx((NU + kappa) * np.sqrt(variance), rel=1e-6)
+
+
+def test_what_no_member_sees_of_a_direction_does_not_drown_the_rest():
+    """One factor that leaves the column with the largest coefficient alone: means move along a line, by the deviation that c'y has."""
+    moments = raw(load_breast_cancer, [9, 2, 20, 19])
+    lengths = np.sqrt(moments.variances)
+    T = (lengths * [0.5, 1.7, -1.3, 0.0])[:, None]
+    capped = sets.LoewnerInterval(0.3, "nominal") & TraceCap()
+    uncertainty = (sets.MeanEllipsoid(NU).image(T) * capped).centred(moments)
+    correlations, shares = moments.covariance / np.outer(lengths, lengths), moments.variances / moments.variances.sum()
+    for b in np.random.default_rng(5).standard_normal((3, 4)):
+        c = np.linalg.pinv(T)[0] * (T[:, 0] @ (b / lengths)) * lengths
+        R = cp.Variable((4, 4), symmetric=True)
+        bounds = [R >> 0, R << 1.3 * correlations, shares @ cp.diag(R) <= 1]
+        variance = cp.Problem(cp.Maximize(cp.trace(np.outer(c, c) @ R)), bounds).solve(solver="CLARABEL")
+        found = losses(uncertainty, moments.mean, b / lengths, 0.0)
+        assert found == pytest.approx(NU * np.sqrt(variance), rel=1e-6)
+
+
+def test_equations_without_a_variable_in_common_are_solved_apart():
+    rng = np.random.default_rng(4)
+    thin, other = rng.standard_normal((4, 3)) * [1.0, 1.0, 1e-3], rng.standard_normal((2, 3))
+    order = rng.permutation(6)
+    held = sp.block_diag([thin, other]).toarray()[order]
+    inverse, apart, along = _solved(sp.csr_array(held))
+    assert inverse == pytest.approx(np.linalg.pinv(held), abs=1e-9)
+    assert not inverse[:3, order >= 4].any()
+    assert not inverse[3:, order < 4].any()
+    assert (apart.shape, along.shape) == ((6, 1), (6, 1))
+    assert apart.T @ held == pytest.approx(0.0, abs=1e-15)
+    assert held @ along == pytest.approx(0.0, abs=1e-15)
+    assert not apart[order >= 4].any()
