@@ -38,7 +38,7 @@ def test_the_problem_is_what_it_was(method, atom, mean):
     free = made.solve()
     size = np.abs(free.values[letter]).max()
     (measure, power) = ATOMS[atom]
-    for times in (1e3, 1e6, 1e9):
+    for times in (1e3, 1e9):
         bounded = made.subject_to(
             lambda v, measure=measure, cap=(times * size) ** power: measure(v[letter]) <= cap
         ).solve()
@@ -46,8 +46,8 @@ def test_the_problem_is_what_it_was(method, atom, mean):
         assert bounded.values[letter] == pytest.approx(free.values[letter], abs=1e-4 * size)
 
 
-@pytest.mark.parametrize("times", [1e3, 1e5, 1e7, 1e9])
-@pytest.mark.parametrize("mean", [10.0, 1e3, 1e5])
+@pytest.mark.parametrize("times", [1e5, 1e9])
+@pytest.mark.parametrize("mean", [1e3, 1e5])
 def test_a_half_space_far_from_the_origin_stays_where_it_is(times, mean):
     X = RNG.normal(size=(60, 2)) * 3 + 5 + mean
     made = cn.mahalanobis_svm(cn.LinearFeatures(X), 0.21, FrobeniusBall(0.1))

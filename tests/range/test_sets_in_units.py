@@ -408,8 +408,8 @@ class Quartic(PointSet):
         return [cp.norm(cp.square(cp.multiply(u, 1 / SCALES))) <= self.radius]
 
 
-@pytest.mark.parametrize("radius", [0.02, 0.4, 0.9])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("radius", [0.02, 0.9])
+@pytest.mark.parametrize("seed", range(2))
 def test_means_and_points_in_columns_with_units_of_their_own(radius, seed):
     d = np.random.default_rng(seed).standard_normal(4)
     w, center = d / SCALES, np.array([900.0, 0.06, 4e-3, 1.0])
@@ -459,15 +459,15 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("far", [0.0, 1.0, 1e3])
-@pytest.mark.parametrize("wide", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("far", [1.0, 1e3])
+@pytest.mark.parametrize("wide", [0.0, 1.0])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_means_that_further_variables_move_far_from_the_origin(name, wide, far):
     d, z = np.array([1.0, -0.5, 0.3, -1.2]), cp.Variable(4)
     kind = type("Moved", (Factors,), {"function": staticmethod(FUNCTIONS[name]), "scales": SCALES**wide})
     moments = cn.Moments(far * kind.scales * np.arange(1, 5), np.diag(kind.scales**2))
     a = d / kind.scales
-    for radius in (0.05, 0.7, 5.0):
+    for radius in (0.05, 5.0):
         truth = cp.Problem(cp.Maximize(d @ z), [FUNCTIONS[name](z) <= radius]).solve(
             solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10
         )
@@ -476,7 +476,7 @@ def test_means_that_further_variables_move_far_from_the_origin(name, wide, far):
         assert adversary(around, a).value - a @ moments.mean == pytest.approx(truth, rel=1e-5)
 
 
-@pytest.mark.parametrize("wide", [0.0, 0.2, 0.3, 0.5, 1.0])
+@pytest.mark.parametrize("wide", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("further", [False, True])
 def test_covariances_in_columns_that_differ_by_little_and_by_much(wide, further):
     """Huber's function of correlations, where it is the square: the closed form of a Frobenius ball of correlations."""
@@ -492,7 +492,7 @@ def test_covariances_in_columns_that_differ_by_little_and_by_much(wide, further)
             return [S == self.center + cp.multiply(unit, z), cp.sum(cp.huber(z, 1.0)) <= self.radius]
 
     moments = cn.Moments(np.zeros(3), correlations * unit)
-    for radius in (1e-6, 1e-5, 1e-4, 1e-3, 0.1):
+    for radius in (1e-5, 1e-4, 0.1):
         truth = np.sqrt(d @ correlations @ d + np.sqrt(radius) * d @ d)
         assert evaluate_deviation(Own(radius).centred(moments), d / s) == pytest.approx(truth, rel=2e-6)
 
