@@ -329,7 +329,6 @@ def _ring(n):
         (OneClassSVM, 100, 1, 0.58, 7.3),
         (OneClassSVM, 24, 10, 0.85, 0.14),
         (SoftBall, 60, 1, 0.7, "scale"),
-        (SoftBall, 110, 1, 0.73, 2.04),
         (MahalanobisSVM, 60, 1, 1.0, 1.0),
         (MahalanobisSVM, 105, 1, 0.87, 1.76),
         (MahalanobisSVM, 100, 1, 1.0, 7.3),
