@@ -330,7 +330,6 @@ def _ring(n):
         (OneClassSVM, 24, 10, 0.85, 0.14),
         (SoftBall, 60, 1, 0.7, "scale"),
         (MahalanobisSVM, 60, 1, 1.0, 1.0),
-        (MahalanobisSVM, 105, 1, 0.87, 1.76),
         (MahalanobisSVM, 100, 1, 1.0, 7.3),
     ],
 )

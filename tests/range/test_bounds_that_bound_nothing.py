@@ -32,9 +32,8 @@ ATOMS = {
 
 @pytest.mark.parametrize("method", MADE)
 @pytest.mark.parametrize("atom", ATOMS)
-@pytest.mark.parametrize("mean", [1.0, 1e3])
-def test_the_problem_is_what_it_was(method, atom, mean):
-    made, letter = MADE[method](SHAPED + mean)
+def test_the_problem_is_what_it_was(method, atom):
+    made, letter = MADE[method](SHAPED + 1e3)
     free = made.solve()
     size = np.abs(free.values[letter]).max()
     (measure, power) = ATOMS[atom]
