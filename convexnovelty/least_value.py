@@ -69,10 +69,10 @@ def least_value(program: ConicProgram) -> LeastValue | None:
 def rough_value(program: ConicProgram) -> float | None:
     """The same to a few digits, by one solve where that tells them; None where no solver has a point of which they are known."""
     for posed, unit in in_own_units(program):
-        for found in itertools.islice(attempts(posed, TOLERANCES[-1:]), 1):
-            value = posed.objective(found.x)
-            if found.status in DONE and posed.value_error(found.x, found.z) <= ROUGH * abs(value):
-                return value * unit
+        found = next(attempts(posed, TOLERANCES[-1:]))
+        value = posed.objective(found.x)
+        if found.status in DONE and posed.value_error(found.x, found.z) <= ROUGH * abs(value):
+            return value * unit
     return None
 
 

@@ -18,9 +18,8 @@ from convexnovelty.validation import Array
 __all__ = ["in_squares"]
 
 INDEFINITE = 1e-9  # share of the largest eigenvalue up to which one of the other sign is rounding of a matrix that is called semidefinite
-ROUNDING = 16 * float(
-    np.finfo(np.float64).eps
-)  # share of the largest eigenvalue, times the dimension, up to which one is zero
+# Share of the largest eigenvalue, times the dimension, up to which one is zero.
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 def in_squares(term: Any) -> Any:

@@ -133,15 +133,16 @@ def _polished(
     letters: Sequence[str],
     alpha: Any = None,
     w: Any = None,
-    beyond: Any = None,
+    shown: Any = None,
 ) -> Reading:
     """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there.
 
-    ``beyond`` (n,), as in :func:`beyond_boundary`, counts where that optimum is not found.
+    Where that optimum is not found, the multipliers say which points lie beyond the boundary; a w has those that are ``shown`` with it.
     """
     phi, shares = _reflected(features, y), sample_shares(None, features.n)
     found = polished_margin(phi, shares / nu, alpha, w, product_doubt(features))
     if found is None:
+        beyond = beyond_boundary(alpha if w is None else shown, shares / nu)
         return _reading(features, phi.T @ alpha if w is None else w, nu, y, unit, beyond=beyond)
     made = _reading(features, found.normal, nu, y, unit, known=found.doubts)
     return margin_letters(made, phi, found.multipliers, *letters)
@@ -180,13 +181,7 @@ def primal(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formul
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _polished(
-            features,
-            nu.value,
-            y,
-            unit,
-            ("w", "rho", "xi"),
-            w=values["w"],
-            beyond=beyond_boundary(margin.dual_value, price.value * equal),
+            features, nu.value, y, unit, ("w", "rho", "xi"), w=values["w"], shown=margin.dual_value
         ),
         composed=lambda values: _at_point(features, values, y, unit),
         tunables={"outlier_fraction": nu},
@@ -214,15 +209,7 @@ def dual(features: FeatureMap, labels: Any, outlier_fraction: float) -> Formulat
         cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": letter},
         objective_unit=unit**2,
-        read=lambda values: _polished(
-            features,
-            nu.value,
-            y,
-            unit,
-            ("alpha",),
-            alpha=values["alpha"],
-            beyond=beyond_boundary(values["alpha"], price.value * equal),
-        ),
+        read=lambda values: _polished(features, nu.value, y, unit, ("alpha",), alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _hidden(features, phi.T @ values["alpha"], nu.value, y),
     )

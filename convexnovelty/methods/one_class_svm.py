@@ -121,15 +121,16 @@ def _polished(
     letters: Sequence[str],
     alpha: Any = None,
     w: Any = None,
-    beyond: Any = None,
+    shown: Any = None,
 ) -> Reading:
     """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there.
 
-    ``beyond`` (n,), as in :func:`beyond_boundary`, counts where that optimum is not found.
+    Where that optimum is not found, the multipliers say which points lie beyond the boundary; a w has those that are ``shown`` with it.
     """
     phi = np.asarray(features.training)
     found = polished_margin(phi, shares / nu, alpha, w, product_doubt(features))
     if found is None:
+        beyond = beyond_boundary(alpha if w is None else shown, shares / nu)
         return _reading(features, phi.T @ alpha if w is None else w, nu, shares, unit, beyond=beyond)
     made = _reading(features, found.normal, nu, shares, unit, known=found.doubts)
     return margin_letters(made, phi, found.multipliers, *letters)
@@ -170,13 +171,7 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _polished(
-            features,
-            nu.value,
-            shares,
-            unit,
-            ("w", "rho", "xi"),
-            w=values["w"],
-            beyond=beyond_boundary(margin.dual_value, price.value * shares),
+            features, nu.value, shares, unit, ("w", "rho", "xi"), w=values["w"], shown=margin.dual_value
         ),
         composed=lambda values: _at_point(features, values, shares, unit),
         tunables={"outlier_fraction": nu},
@@ -202,15 +197,7 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
         cp.Problem(cp.Minimize(gram_form(letter, features, unit) / 2), [alpha <= price * shares, cp.sum(alpha) == 1]),
         {"alpha": letter},
         objective_unit=unit**2,
-        read=lambda values: _polished(
-            features,
-            nu.value,
-            shares,
-            unit,
-            ("alpha",),
-            alpha=values["alpha"],
-            beyond=beyond_boundary(values["alpha"], price.value * shares),
-        ),
+        read=lambda values: _polished(features, nu.value, shares, unit, ("alpha",), alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _hidden(features, _normal(features, values["alpha"]), nu.value, shares),
     )

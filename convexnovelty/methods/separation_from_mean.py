@@ -210,16 +210,17 @@ def _polished(
     letters: Sequence[str],
     alpha: Any = None,
     w: Any = None,
-    beyond: Any = None,
+    shown: Any = None,
 ) -> Reading:
     """What holds at the optimum that a solver's multipliers or its w lie near to, with these letters there.
 
-    ``beyond`` (n,), as in :func:`beyond_boundary`, counts where that optimum is not found.
+    Where that optimum is not found, the multipliers say which points lie beyond the boundary; a w has those that are ``shown`` with it.
     """
     moved, mean = _moved(features, others)
     shares, doubt = sample_shares(None, len(moved)), 4 * product_doubt(features)  # a product of two differences is four
     found = polished_margin(moved, shares / nu, alpha, w, doubt, float(np.linalg.norm(mean)))
     if found is None:
+        beyond = beyond_boundary(alpha if w is None else shown, shares / nu)
         return _reading(features, moved.T @ alpha if w is None else w, nu, others, unit, beyond=beyond)
     made = _reading(features, found.normal, nu, others, unit, known=found.doubts)
     return margin_letters(made, moved, found.multipliers, *letters)
@@ -257,13 +258,7 @@ def primal(features: FeatureMap, outlier_fraction: float, others: Any = None) ->
         {"w": Quantity(w, unit), "xi": Quantity(xi, unit**2), "rho": Quantity(rho, unit**2)},
         objective_unit=unit**2,
         read=lambda values: _polished(
-            features,
-            nu.value,
-            others,
-            unit,
-            ("w", "rho", "xi"),
-            w=values["w"],
-            beyond=beyond_boundary(margin.dual_value, price.value * equal),
+            features, nu.value, others, unit, ("w", "rho", "xi"), w=values["w"], shown=margin.dual_value
         ),
         composed=lambda values: _at_point(features, values["w"], values["rho"], others, unit),
         tunables={"outlier_fraction": nu},
@@ -294,15 +289,7 @@ def dual(features: FeatureMap, outlier_fraction: float, others: Any = None) -> F
         cp.Problem(cp.Minimize(form / 2), [alpha <= price * equal, cp.sum(alpha) == 1]),
         {"alpha": letter},
         objective_unit=unit**2,
-        read=lambda values: _polished(
-            features,
-            nu.value,
-            others,
-            unit,
-            ("alpha",),
-            alpha=values["alpha"],
-            beyond=beyond_boundary(values["alpha"], price.value * equal),
-        ),
+        read=lambda values: _polished(features, nu.value, others, unit, ("alpha",), alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
         rounded=lambda values: _left_out(features, moved.T @ values["alpha"], nu.value, others),
     )

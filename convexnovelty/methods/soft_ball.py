@@ -118,11 +118,11 @@ def _polished(
     letters: Sequence[str],
     alpha: Any = None,
     center: Any = None,
-    beyond: Any = None,
+    shown: Any = None,
 ) -> Reading:
     """What holds at the optimum that a solver's multipliers or its centre lie near to, with these letters there.
 
-    ``beyond`` (n,), as in :func:`beyond_boundary`, counts where that optimum is not found.
+    Where that optimum is not found, the multipliers say which points lie beyond the boundary; a centre has those that are ``shown`` with it.
     """
     linear = -about.squares / 2
     near = None if center is None else about.phi @ (center - about.mean) + linear
@@ -130,8 +130,9 @@ def _polished(
     moved = float(np.linalg.norm(about.mean))
     found = polished(about.phi, shares / nu, linear, start=alpha, scores=near, doubt=doubt, moved=moved)
     if found is None:
-        found_center = about.mean + about.phi.T @ alpha if center is None else center
-        return _reading(features, found_center, nu, shares, beyond=beyond)
+        at = about.mean + about.phi.T @ alpha if center is None else center
+        beyond = beyond_boundary(alpha if center is None else shown, shares / nu)
+        return _reading(features, at, nu, shares, beyond=beyond)
     made = _reading(features, about.mean + found.normal, nu, shares, 2 * found.doubts)
     if made.offset is None or not isinstance(made.region, Ball):
         return made
@@ -231,7 +232,7 @@ def primal(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
             about,
             ("c", "xi", "R2", "q"),
             center=values["c"],
-            beyond=beyond_boundary(inside.dual_value, price.value * shares),
+            shown=inside.dual_value,
         ),
         composed=lambda values: _at_point(features, values["c"], values["R2"], shares),
         tunables={"outlier_fraction": nu},
@@ -259,15 +260,7 @@ def dual(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> 
         cp.Problem(cp.Minimize(objective), [alpha <= price * shares, cp.sum(alpha) == 1]),
         {"alpha": Quantity(alpha)},
         objective_unit=unit**2,
-        read=lambda values: _polished(
-            features,
-            nu.value,
-            shares,
-            about,
-            ("alpha",),
-            alpha=values["alpha"],
-            beyond=beyond_boundary(values["alpha"], price.value * shares),
-        ),
+        read=lambda values: _polished(features, nu.value, shares, about, ("alpha",), alpha=values["alpha"]),
         tunables={"outlier_fraction": nu},
     )
 
