@@ -35,7 +35,7 @@ from convexnovelty.errors import (
 )
 from convexnovelty.in_scale import InScale
 from convexnovelty.owned import owned
-from convexnovelty.quadratic_forms import in_squares
+from convexnovelty.quadratic_forms import in_squares, loses_nothing
 from convexnovelty.quantities import Quantity, Tunable, as_quantity, as_tunable, tune
 from convexnovelty.refused import refuse_approximated, refuse_division, refuse_not_convex, refuse_unlimited
 from convexnovelty.solution import Attempt, Reading, Solution, Values
@@ -840,9 +840,9 @@ class Formulation:
 
 
 def _in_squares(problem: cp.Problem) -> cp.Problem:
-    """The problem with :func:`in_squares` of its constraints, and of an objective whose form a solver does not get as it is."""
+    """The problem with :func:`in_squares` of its constraints, and of an objective that would lose something as it is."""
     expression = problem.objective.expr
-    objective = expression if expression.is_quadratic() else in_squares(expression)
+    objective = expression if loses_nothing(expression) else in_squares(expression)
     constraints = [in_squares(constraint) for constraint in problem.constraints]
     same = all(one is other for one, other in zip(constraints, problem.constraints, strict=True))
     return problem if same and objective is expression else cp.Problem(type(problem.objective)(objective), constraints)

@@ -15,8 +15,11 @@ import scipy.sparse as sp
 from convexnovelty._lazy import cp
 from convexnovelty.validation import Array
 
-__all__ = ["in_squares"]
+__all__ = ["in_squares", "loses_nothing"]
 
+SPAN = (
+    1e6  # ratio of a diagonal's entries, squares of columns' units, from where on what CVXPY leaves out may be a column
+)
 INDEFINITE = 1e-9  # share of the largest eigenvalue up to which one of the other sign is rounding of a matrix that is called semidefinite
 # Share of the largest eigenvalue, times the dimension, up to which one is zero.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
@@ -32,6 +35,22 @@ def in_squares(term: Any) -> Any:
         return sign * cp.sum_squares(rows @ args[0]) if rows.size else cp.Constant(0.0)
     same = all(one is other for one, other in zip(args, term.args, strict=True))
     return term if same else term.copy(args)
+
+
+def loses_nothing(objective: Any) -> bool:
+    """Whether an objective may stay as it is: a quadratic one, which most solvers get as it is, of forms whose diagonals are of a size.
+
+    For a solver that takes cones alone CVXPY factors it as any other form.
+    """
+    return bool(objective.is_quadratic()) and not _out_of_proportion(objective)
+
+
+def _out_of_proportion(term: Any) -> bool:
+    if isinstance(term, cp.QuadForm) and term.args[1].is_constant() and not term.args[1].parameters():
+        matrix = term.args[1].value
+        sizes = np.abs(matrix.diagonal() if sp.issparse(matrix) else np.diag(matrix))
+        return bool(sizes.max(initial=0.0) > SPAN * sizes.min(initial=np.inf, where=sizes > 0))
+    return any(_out_of_proportion(part) for part in term.args)
 
 
 def _factor(form: Any) -> tuple[float, Array] | None:

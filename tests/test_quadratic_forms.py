@@ -142,3 +142,20 @@ def test_forms_of_parameters_and_of_no_sign_are_left_alone():
         assert in_squares(form) is form
     constraint = cp.norm(x) <= 1
     assert in_squares(constraint) is constraint
+
+
+@pytest.mark.parametrize("solver", [None, "SCS", "OSQP", "ECOS"])
+def test_objectives_keep_their_directions_with_every_solver(solver):
+    """Solvers of cones alone get a factor of the matrix."""
+    if solver is not None and solver not in cp.installed_solvers():
+        pytest.skip(f"{solver} is not installed")
+    x = cp.Variable(3)
+    problem = cp.Problem(cp.Minimize(cp.quad_form(x, C)), [M.mean @ x >= 1, cp.abs(x) <= 1e3])
+    solution = Formulation(problem, {"x": x}).solve(solver)
+    assert solution.objective == pytest.approx(1 / (M.mean @ np.linalg.solve(C, M.mean)), rel=1e-6)
+
+
+def test_objectives_in_one_unit_stay_as_they_are():
+    x = cp.Variable(3)
+    problem = cp.Problem(cp.Minimize(cp.quad_form(x, R)), [cp.sum(x) >= 1])
+    assert Formulation(problem, {"x": x}).problem is problem
