@@ -19,7 +19,7 @@ from convexnovelty import datasets, validation
 from convexnovelty._lazy import cp
 from convexnovelty.codebooks import Codebook
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import SolverError
+from convexnovelty.errors import InputError, SolverError
 from convexnovelty.formulation import Formulation, Reading, Solution, Tunable
 from convexnovelty.point_distances import Distances, Metric, distances, fitted
 from convexnovelty.regions import Guarantee
@@ -35,6 +35,8 @@ METHOD = Method(
 
 # Weights above this one belong to codebook vectors; what every point needs in reach is a weight of one in all.
 WEIGHT = 1e-6
+# Share of the largest distance up to which that of a point from itself is rounding.
+ROUNDING = 1e-6
 
 
 def vector_quantization(
@@ -87,6 +89,7 @@ def _sample(points: Any, radius: Any, metric: Metric) -> tuple[Array, float, sp.
     metric = fitted(metric, sample)
     apart = distances(sample, sample, metric, reach)
     _warn_of_drowned(apart)
+    _require_reflexive(apart, metric)
     # Points on the sphere belong to the ball: rounding of their differences must not throw them out.
     near = apart.within
     np.fill_diagonal(near, True)
@@ -103,6 +106,17 @@ def _warn_of_drowned(apart: Distances) -> None:
             "what the points have in common before they are rounded, or give a radius that is not near to their distances",
             UserWarning,
             stacklevel=2,
+        )
+
+
+def _require_reflexive(apart: Distances, metric: Metric) -> None:
+    """Refuse a dissimilarity by which a point lies beyond the radius from itself: the program has it cover itself."""
+    own = apart.found.diagonal()
+    away = np.flatnonzero(~apart.within.diagonal() & (own > ROUNDING * float(apart.found.max(initial=0.0))))
+    if away.size:
+        raise InputError(
+            f"metric: {metric!r} takes row {away[0]} of points to lie at {own[away[0]]:.6g} from itself, beyond the radius of "
+            f"{apart.radius:.6g}, so that nothing covers it; leave such rows out, or give a metric that is zero from a point to itself"
         )
 
 

@@ -406,6 +406,11 @@ def test_the_region_quantizes_new_points():
         ({"metric": 3}, "metric"),
         ({"metric": lambda x, z: -1.0}, "metric"),
         ({"metric": lambda x, z: math.nan}, "metric"),
+        (
+            {"points": [[1, 1], [0, 0], [1, 0]], "metric": "russellrao"},
+            "metric: 'russellrao' takes row 1 of points to lie at 1 ",
+        ),
+        ({"metric": lambda x, z: 0.6 + abs(x[0] - z[0])}, "takes row 0 of points to lie at 0.6 from itself"),
     ],
 )
 def test_bad_arguments(arguments, words):
