@@ -178,15 +178,24 @@ def _head(text: str, separator: str, count: int = HEAD) -> list[tuple[int, list[
 
 
 def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows with the line they begin in, without blank ones and comments before the first."""
+    """Rows with the line they begin in, without blank ones and comments before the first.
+
+    A quoted cell with nothing in it, as tables of one column write a gap, is no blank row.
+    """
     if separator == " ":
         text = "\n".join(" ".join(line.split()) for line in text.replace("\r\n", "\n").split("\n"))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=separator != "\t")
+    read = [""]
+
+    def noted() -> Iterator[str]:
+        for read[0] in io.StringIO(text, newline=""):
+            yield read[0]
+
+    reader = csv.reader(noted(), delimiter=separator, skipinitialspace=separator != "\t")
     line, started = 1, False
     try:
         for row in reader:
             begun, line = line, reader.line_num + 1
-            if not row or (len(row) == 1 and not row[0].strip()):
+            if not row or (len(row) == 1 and not row[0].strip() and '"' not in read[0]):
                 continue
             if not started and row[0].lstrip().lower().startswith(("#", "sep=")):
                 continue  # a comment, or the line by which spreadsheets tell one another the separator
@@ -209,7 +218,7 @@ def read_grid(text: str, name: str, layout: Layout) -> Grid:
             lines.append(line)
     except InputError as error:
         raise InputError(f"{name}, {error}") from error
-    while rows and not any(cell.strip() for cell in rows[-1]):
+    while rows and len(rows[-1]) > 1 and not any(cell.strip() for cell in rows[-1]):
         rows.pop()  # lines of separators alone, which spreadsheets leave below a table
         below.insert(0, lines.pop())
     if not rows:

@@ -317,6 +317,20 @@ def test_faults_are_named_with_line_and_column(name: str, tmp_path: Path) -> Non
     assert "t.csv" in str(caught.value)
 
 
+@pytest.mark.parametrize("gaps", [[0, 3], [2], [1, 2, 5]])
+def test_gaps_of_a_single_column_are_rows(gaps: list[int], tmp_path: Path) -> None:
+    """pandas writes them as a pair of quotes, as a line with nothing in it would be no row."""
+    frame = pd.DataFrame({"level": [4.5, 3.75, -1.0, 4.0, 2.5, 6.125]})
+    frame.loc[gaps, "level"] = np.nan
+    written = frame.to_csv(index=False)
+    assert written.count('""') == len(gaps)
+    table = read(tmp_path, written)
+    assert table.values[:, 0] == pytest.approx(frame["level"].to_numpy(), nan_ok=True, abs=0)
+    assert table.places.tolist() == list(range(2, 8))
+    spaced = read(tmp_path, written.replace("\n", "\n\n  \n"))
+    assert spaced.values[:, 0] == pytest.approx(frame["level"].to_numpy(), nan_ok=True, abs=0)
+
+
 def test_text_of_a_file_cannot_steer_a_terminal(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read(tmp_path, "a,b\n1,2\n3,\x1b[31mred\n")
