@@ -284,7 +284,7 @@ def _spread(uncertainty: Any) -> float:
 
 def evaluate_loss(uncertainty: UncertaintySet, a: Any, kappa: float, route: Route = "best") -> float:
     """The number that :func:`worst_loss` stands for at a fixed ``a``."""
-    known_set(uncertainty, *MOMENTS)
+    uncertainty = _as_it_stands(uncertainty, *MOMENTS)
     a = along(uncertainty, a)
     central = float(uncertainty.mean @ a) if isinstance(uncertainty, (MeanSet, MomentSet)) else 0.0
     return _evaluated(uncertainty, a, lambda direction: worst_loss(uncertainty, direction, kappa, route), central)
@@ -292,7 +292,7 @@ def evaluate_loss(uncertainty: UncertaintySet, a: Any, kappa: float, route: Rout
 
 def evaluate_deviation(uncertainty: UncertaintySet, a: Any, route: Route = "best") -> float:
     """The number that :func:`worst_deviation` stands for at a fixed ``a``."""
-    known_set(uncertainty, *MOMENTS)
+    uncertainty = _as_it_stands(uncertainty, *MOMENTS)
     return _evaluated(
         uncertainty, along(uncertainty, a), lambda direction: worst_deviation(uncertainty, direction, route)
     )
@@ -300,12 +300,18 @@ def evaluate_deviation(uncertainty: UncertaintySet, a: Any, route: Route = "best
 
 def evaluate_support(uncertainty: MeanSet | PointSet, w: Any, route: Route = "best") -> float:
     """The number that :func:`support` stands for at a fixed ``w``."""
-    known_set(uncertainty, *LINEAR)
+    uncertainty = _as_it_stands(uncertainty, *LINEAR)
     w = along(uncertainty, w, "w")
     if isinstance(uncertainty, PointSet) and uncertainty._center is None:
         uncertainty = uncertainty.centred(np.zeros(w.size))
     central = float((uncertainty.center if isinstance(uncertainty, PointSet) else uncertainty.mean) @ w)
     return _evaluated(uncertainty, w, lambda direction: support(uncertainty, direction, route), central)
+
+
+def _as_it_stands(uncertainty: Any, *families: str) -> Any:
+    """The set with its numbers as they stand: what is made for one value is not to follow them, nor to keep them from changing."""
+    known_set(uncertainty, *families)
+    return uncertainty.plain()
 
 
 def _evaluated(uncertainty: Any, a: Array, counterpart: Any, central: float = 0.0) -> float:
