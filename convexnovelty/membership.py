@@ -29,6 +29,7 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from convexnovelty._lazy import cp
+from convexnovelty.centring import analytic_centre
 from convexnovelty.cones import Cones, triangle
 from convexnovelty.conic import Boost, ConicProgram, interior_scales
 from convexnovelty.direct import attempts, by_splitting, is_large, splits
@@ -312,6 +313,7 @@ class Membership:
         self._steps: list[Callable[[Any], Any]] = []
         middle = self._middle() if around is None else around
         if middle is not None:
+            middle = analytic_centre(self._raw, middle)
             self.thin = (self._thinnest > 0 or around is not None) and depth(self._raw, middle) < THIN
             # What is inside by our own arithmetic has no slack that is rounding.
             floor = ROUNDING if around is None else 0.0
@@ -453,15 +455,18 @@ class Membership:
         inside = further_in(program, inside, self._furthest(program))
         inside = inside if member is None else halfway(program, inside, member)
         deep = partial(depth, program)
-        if member is None or deep(inside) >= THIN:
-            return inside
-        # What a solver leaves of an equation would move a thin set by a share of itself.
-        inside, member = (onto_equations(program, point) for point in (inside, member))
-        deepest = max((inside, (inside + member) / 2, member), key=deep)
-        # Round a singular centre one could not tell a thin cone from a flat one.
-        self.thin = self._thinnest > 0 and deep(deepest) > 0
-        self._hidden = not self.thin and ROUNDED < self._thinnest < UNSEEN
-        return deepest if self.thin else inside
+        if member is not None and deep(inside) < THIN:
+            # What a solver leaves of an equation would move a thin set by a share of itself.
+            met, member = (onto_equations(program, point) for point in (inside, member))
+            deepest = max((met, (met + member) / 2, member), key=deep)
+            # Round a singular centre one could not tell a thin cone from a flat one.
+            self.thin = self._thinnest > 0 and deep(deepest) > 0
+            self._hidden = not self.thin and ROUNDED < self._thinnest < UNSEEN
+            inside = deepest if self.thin else inside
+        # A set may be thin beside one of its points alone.
+        centre = analytic_centre(program, inside)
+        self.thin &= centre is inside or deep(centre) < THIN
+        return centre
 
     def _entered(self, raw: ConicProgram) -> Array:
         """The right-hand side in scale, with coordinates that begin at the start."""
