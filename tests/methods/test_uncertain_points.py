@@ -159,7 +159,7 @@ def test_a_larger_set_has_a_smaller_margin():
     assert values == sorted(values)
 
 
-@pytest.mark.parametrize("part", [NormBall(2, 0.5), Box(radius=0.5), NormBall(2, 0.5) + [0.1, 0.0, 0.2]])
+@pytest.mark.parametrize("part", [NormBall(2, 0.5), Box(radius=0.5), NormBall(2, 0.5) + np.array([0.1, 0.0, 0.2])])
 def test_a_path_of_two_numbers_is_that_of_problems_made_anew(part):
     """What is evaluated for the region of one value must not keep another number from changing."""
     features, numbers = LinearFeatures(cloud(14) + 4), {"radius": [2.0, 0.1, 0.5], "multiple": [0.3, 1.0, 0.5]}
@@ -169,7 +169,6 @@ def test_a_path_of_two_numbers_is_that_of_problems_made_anew(part):
     for solution, multiple, radius in zip(walked, numbers["multiple"], numbers[name], strict=True):
         fresh = cn.uncertain_points(features, 0.3, multiple * part.replaced(**{name: radius})).solve()
         assert solution.objective == pytest.approx(fresh.objective, rel=1e-6)
-
 
 
 @pytest.mark.parametrize("uncertainty", [NormBall(2, 0.5), NormBall(math.inf, 0.3), Diamond(1.0)], ids=repr)

@@ -110,6 +110,41 @@ def test_what_no_member_sees_of_a_direction_does_not_drown_the_rest():
         assert found == pytest.approx(NU * np.sqrt(variance), rel=1e-6)
 
 
+class TotalVariance(sets.CovarianceSet):
+    """Covariances with at most 1.3 times the centre's variance in all, which lets small columns vary as the largest does."""
+
+    def membership(self, S):
+        return [cp.trace(S) <= 1.3 * np.trace(self.center)]
+
+
+FAR = [
+    ("factors", load_wine, [0, 11, 12], [[0.0], [-0.1], [-0.8]], [1.0, -1.69, -0.53]),
+    ("factors", load_breast_cancer, [22, 7, 24], [[-0.4], [-1.0], [-0.4]], [-0.17, 0.5, -0.22]),
+    ("factors", load_breast_cancer, [25, 22, 15], [[-1.2, -0.2], [0.6, 0.1], [-0.9, 1.1]], [-0.13, -0.52, -0.86]),
+    ("total variance", load_wine, [12, 8, 11, 0, 2], np.eye(5) + 0.3 * np.eye(5, k=1), [-1.32, -0.11, 1.0, -0.02, 0.5]),
+    ("total variance", load_breast_cancer, [22, 4, 15], [[0.4, 0.3], [0.2, -1.0], [-1.4, 0.1]], [0.34, 0.43, 1.9]),
+]
+
+
+@pytest.mark.parametrize(("beside", "load", "columns", "loadings", "b"), FAR)
+def test_sets_that_reach_far_from_their_centre(beside, load, columns, loadings, b):
+    """Closed forms of the covariances' class at c: the norm of common and specific parts, and the root of the trace."""
+    moments = raw(load, columns)
+    lengths = np.sqrt(moments.variances)
+    covariances = sets.FactorModel(1) if beside == "factors" else TotalVariance()
+    T = lengths[:, None] * np.array(loadings)
+    uncertainty, a = (sets.MeanEllipsoid(NU).image(T) * covariances).centred(moments), np.array(b) / lengths
+    c = np.linalg.pinv(T).T @ T.T @ a
+    if beside == "factors":
+        values, vectors = np.linalg.eigh(moments.covariance)
+        V = vectors[:, -1] * np.sqrt(values[-1])
+        common, own = abs(V @ c) + 0.2 * lengths @ abs(c), 1.5 * np.maximum(moments.variances - V**2, 0) @ c**2
+        right = NU * np.hypot(common, np.sqrt(own))
+    else:
+        right = NU * np.linalg.norm(c) * np.sqrt(1.3 * moments.variances.sum())
+    assert losses(uncertainty, moments.mean, a, 0.0) == pytest.approx(right, rel=1e-6)
+
+
 def test_equations_without_a_variable_in_common_are_solved_apart():
     rng = np.random.default_rng(4)
     thin, other = rng.standard_normal((4, 3)) * [1.0, 1.0, 1e-3], rng.standard_normal((2, 3))
