@@ -313,7 +313,7 @@ class Membership:
         self._steps: list[Callable[[Any], Any]] = []
         middle = self._middle() if around is None else around
         if middle is not None:
-            middle = analytic_centre(self._raw, middle)
+            middle = self._centred(self._raw, middle)
             self.thin = (self._thinnest > 0 or around is not None) and depth(self._raw, middle) < THIN
             # What is inside by our own arithmetic has no slack that is rounding.
             floor = ROUNDING if around is None else 0.0
@@ -463,10 +463,20 @@ class Membership:
             self.thin = self._thinnest > 0 and deep(deepest) > 0
             self._hidden = not self.thin and ROUNDED < self._thinnest < UNSEEN
             inside = deepest if self.thin else inside
+        centre = self._centred(program, inside)
         # A set may be thin beside one of its points alone.
-        centre = analytic_centre(program, inside)
         self.thin &= centre is inside or deep(centre) < THIN
         return centre
+
+    def _centred(self, program: ConicProgram, inside: Array) -> Array:
+        """The analytic centre, where a point next to the walls would take the set for as small as its room there.
+
+        Round a singular centre a set may be flat, and has no inside but what a solver leaves of its equations.
+        """
+        if not self._thinnest:
+            return inside
+        centre = analytic_centre(program, inside)
+        return centre if depth(program, centre) > UNSEEN else inside
 
     def _entered(self, raw: ConicProgram) -> Array:
         """The right-hand side in scale, with coordinates that begin at the start."""

@@ -47,6 +47,7 @@ NEAR, DIGITS = 1e-6, 1e-10  # shares of a size up to which it is searched for, b
 STEPS, SETTLED = 12, 1e-8  # in which a size is looked for by multiples, and how far from one they may be in the end
 LEVEL = -0.25  # slope of multiples over sizes, both as logarithms, that is steep enough to follow
 LEAST = (1e-18, 1e-80)  # shares of the size where these searches begin below which nothing is left of a size
+UNEVEN = 1e-5  # share of the largest entry of a step from which another is brought to the same size
 STILL = 1e-9  # step, in widths of the set, below which such a difference is none
 
 
@@ -151,6 +152,7 @@ def _minkowski(part: Any, blocks: list[Array]) -> float:
         if not axes.size:
             return 0.0
     turn = np.eye(center.size) if axes is None else axes.T
+    turn = _evening(turn @ step) @ turn
     multiple = cp.Variable(nonneg=True)
     whole, constraints = held.multiple(multiple)
     moved = whole[: center.size] - multiple * center
@@ -159,6 +161,19 @@ def _minkowski(part: Any, blocks: list[Array]) -> float:
     if found is None:
         raise SolverError(f"{part!r}: the multiple that holds a member could not be found", "inaccurate")
     return found
+
+
+def _evening(step: Array) -> Array:
+    """The reflection that makes all entries of a step alike, where some are next to nothing beside others; else the identity.
+
+    Their right-hand sides would pass for the sizes of equations in which all is of size one.
+    """
+    sizes = np.abs(step)
+    if not ((0 < sizes) & (sizes < UNEVEN * sizes.max(initial=0.0))).any():
+        return np.eye(step.size)
+    across = step / np.linalg.norm(step) - 1.0 / math.sqrt(step.size)
+    length = float(across @ across)
+    return np.eye(step.size) - (2.0 / length) * np.outer(across, across) if length > 0 else np.eye(step.size)
 
 
 def _held(part: Any, blocks: list[Array]) -> Membership:
