@@ -457,8 +457,8 @@ class Membership:
         deep = partial(depth, program)
         if member is not None and deep(inside) < THIN:
             # What a solver leaves of an equation would move a thin set by a share of itself.
-            met, member = (onto_equations(program, point) for point in (inside, member))
-            deepest = max((met, (met + member) / 2, member), key=deep)
+            inside, member = (onto_equations(program, point) for point in (inside, member))
+            deepest = max((inside, (inside + member) / 2, member), key=deep)
             # Round a singular centre one could not tell a thin cone from a flat one.
             self.thin = self._thinnest > 0 and deep(deepest) > 0
             self._hidden = not self.thin and ROUNDED < self._thinnest < UNSEEN
@@ -473,10 +473,7 @@ class Membership:
 
         Round a singular centre a set may be flat, and has no inside but what a solver leaves of its equations.
         """
-        if not self._thinnest:
-            return inside
-        centre = analytic_centre(program, inside)
-        return centre if depth(program, centre) > UNSEEN else inside
+        return analytic_centre(program, inside) if self._thinnest else inside
 
     def _entered(self, raw: ConicProgram) -> Array:
         """The right-hand side in scale, with coordinates that begin at the start."""
