@@ -74,7 +74,7 @@ class Attempts:
         if solver not in (None, default):
             return solvers.ladder(solver or default)
         if self._cones is None:
-            data, _, _ = self.problem.get_problem_data(default)
+            data, _, _ = solvers.compiled(self.problem, default)
             dims, quadratic = data["dims"], data.get("P") is not None and data["P"].nnz > 0
             cones = {"SOCP": dims.soc, "SDP": dims.psd, "EXP": dims.exp, "POW": list(dims.p3d) + list(dims.pnd)}
             self._cones = {kind for kind, there in cones.items() if there} or ({"QP"} if quadratic else {"LP"})
@@ -157,7 +157,7 @@ class Attempts:
         started = time.perf_counter()
         given = {name: value for name, value in options.items() if name != RESCALED}
         try:
-            data, chain, inverse = self.problem.get_problem_data(solver, solver_opts=given)
+            data, chain, inverse = solvers.compiled(self.problem, solver, given)
         except cp.SolverError as error:
             # CVXPY says so before any solve, with an error of its own kind.
             kind = cone_class(self.problem)

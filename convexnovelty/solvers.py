@@ -24,6 +24,7 @@ __all__ = [
     "admitted",
     "blocked",
     "check_options",
+    "compiled",
     "fallbacks",
     "known",
     "ladder",
@@ -287,9 +288,28 @@ def _with_gap(options: Options, closed: Options) -> Options:
     return {**options, **closed, **inside}
 
 
+def compiled(problem: cp.Problem, solver: str, options: Options | None = None) -> tuple[Any, Any, Any]:
+    """What CVXPY hands to a solver, the chain that leads there, and what takes its answer back.
+
+    For solvers that take bounds of variables CVXPY infers some for those that it adds, from what they stand for. No program
+    needs them, and wrong ones come out where a matrix with a zero meets a variable without a bound.
+    """
+    given, cache = dict(options or {}), problem._cache
+    key = cache.make_key(solver.upper(), False, False, given.get("use_quad_obj"))
+    if cache.key != key or cache.solving_chain.solver_context.solver_supports_bounds:
+        chain = problem._construct_chain(solver=solver, solver_opts=given)
+        chain.solver_context.solver_supports_bounds = False
+        # As CVXPY itself keeps a chain, so that parameters are followed without compiling again.
+        cache.invalidate()
+        cache.key, cache.solving_chain, problem._solver_cache = key, chain, {}
+        problem.solver_context = chain.solver_context
+    found: tuple[Any, Any, Any] = problem.get_problem_data(solver, solver_opts=given)
+    return found
+
+
 def _takes(name: str, problem: cp.Problem) -> bool:
     try:
-        problem.get_problem_data(name)
+        compiled(problem, name)
     except Exception:  # a solver without a licence raises a kind of its own
         return False
     return True
@@ -353,7 +373,7 @@ def admitted(name: str) -> frozenset[str]:
     found = []
     for kind, make in _probes().items():
         try:
-            make().get_problem_data(name)
+            compiled(make(), name)
         except Exception:  # a solver without a licence raises a kind of its own
             continue
         found.append(kind)

@@ -260,7 +260,9 @@ def evaluate(counterpart: Counterpart) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         try:
-            problem.solve(solver=solver, warm_start=False, **solvers.profile(solver).ladder[0])
+            options = solvers.profile(solver).ladder[0]
+            solvers.compiled(problem, solver, options)
+            problem.solve(solver=solver, warm_start=False, **options)
         except Exception as error:  # interfaces fall over numbers beyond their solver's range in ways of their own
             raise SolverError(f"counterpart: {solver} failed ({error}); give numbers nearer to one") from error
     if problem.status != cp.OPTIMAL:
