@@ -924,4 +924,4 @@ def _scaled_rows(scales: Array, values: Array) -> Array:
 
 
 def _range(scales: Array) -> float:
-    return float(scales.max() / scales.min())
+    return float(scales.max(initial=0.0) / scales.min(initial=np.inf))

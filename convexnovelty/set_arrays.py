@@ -181,6 +181,8 @@ def _reaches(description: Description, at: Array) -> Array | None:
     constraints = list(stated) if isinstance(stated, (list, tuple)) else [stated]
     if not all(isinstance(one, cp.Constraint) and [x.id for x in one.variables()] == [v.id] for one in constraints):
         return None
+    if any(one.parameters() for one in constraints):  # of which more is said where they are compiled
+        return None
 
     def holds(point: Array) -> bool:
         v.value = point

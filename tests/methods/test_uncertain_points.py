@@ -208,6 +208,26 @@ def test_rotation_and_order(rng):
         assert other == pytest.approx(one, abs=1e-6)
 
 
+class Anywhere(PointSet):
+    def membership(self, u):
+        return []
+
+
+class Waiting(PointSet):
+    """A bound by a parameter that has no value yet."""
+
+    def membership(self, u):
+        return [cp.norm(u) <= cp.Parameter(nonneg=True, name="later")]
+
+
+def test_sets_that_state_nothing_or_wait_for_a_value():
+    features = LinearFeatures(cloud() + 4)
+    with pytest.raises(UnboundedSetError, match="it holds a ray"):
+        cn.uncertain_points(features, 0.3, Anywhere())
+    with pytest.raises(InputError, match="holds the CVXPY parameter later, whose later values would not be seen"):
+        cn.uncertain_points(features, 0.3, Waiting())
+
+
 def test_b36_empty_and_unbounded_sets_are_refused():
     features = LinearFeatures(cloud())
     with pytest.raises(EmptySetError):
