@@ -265,7 +265,8 @@ def _holds_anyhow(constraint: Any, moved: Any, at: list[cp.Variable], steps: lis
             if slope is None or place is None:
                 return False  # no slope is known where the member lies
             entries = np.ravel(np.abs(variable.value) + BESIDE / ROUNDED * steps[place], order="F")
-            rounding = rounding + np.reshape(entries @ np.abs(slope), side.shape, order="F")
+            share = np.abs(slope).reshape((entries.size, side.size))  # CVXPY makes a number of one entry by one
+            rounding = rounding + np.reshape(entries @ share, side.shape, order="F")
     return bool((apart <= ROUNDED * rounding).all())
 
 

@@ -229,6 +229,15 @@ def test_the_last_digit_of_a_coordinate_that_is_certain_makes_no_member_impossib
     assert sets.gauge(interval, interval.center - np.array([0.0, 0.0, 3e-16])) == 0.0
 
 
+@pytest.mark.parametrize("wrapped", [lambda part: part, lambda part: part + np.array([0.0]), sets.MeanWithin])
+def test_a_simplex_of_one_coordinate_is_the_point_at_its_total(wrapped):
+    """That is c + r, which no size moves below the centre."""
+    recipe = wrapped(sets.Simplex(1.0))
+    around = recipe.centred([0.2] if recipe.family == "points" else Moments([0.2], [[1.0]]))
+    assert sets.gauge(around, np.array([0.9])) == pytest.approx(0.7, rel=1e-6)
+    assert sets.gauge(around, np.array([-0.9])) == math.inf
+
+
 @pytest.mark.parametrize("seed", range(50, 54))
 def test_multiples_of_worst_members_of_a_plane_across_the_coordinates(seed):
     """A dilation's middle is known to a solver's digits; parts of it at the centre would leave the plane."""
