@@ -31,6 +31,7 @@ PHASES = 12  # changes between pair steps and Newton steps, before pair steps al
 FLAT = 1e-5  # products beside multipliers, in units of Q, below which Q does not see a direction
 FEW = 1000  # coordinates up to which the free ones are exchanged one by one where pair steps do not come to an end
 EXCHANGES = 20  # exchanges a coordinate, before they are given up
+STUCK = 1  # exchanges a coordinate that leave the gap as it is, after which nothing but rounding is left of one that was met
 STAYS = 0.1  # the gap, as a share of the linear term, that is no slow convergence
 
 
@@ -74,7 +75,8 @@ def smo(
     Q is positive semidefinite of shape (n, n), y has entries -1 and 1 (all 1 if not given), ``upper`` is one number or
     one a coordinate, infinity allowed. ``tolerance`` bounds the KKT gap relative to the size of the terms of the
     gradient, |Q||a| + |p|, so that it means the same in every unit. Newton steps on the free coordinates usually end
-    far below it.
+    far below it. Where products cancel down to a linear term that is far smaller, as a margin of one is beside raw columns,
+    it is the same share of that term which is looked for, up to a thousand coordinates and as far as it is no rounding.
 
     ``rule="second-order"`` chooses pairs as libsvm does (Fan, Chen and Lin, JMLR 6, 2005); ``rule="schoelkopf"`` is
     section 8.4 of the chapter: a random start (seeded), scans over all points and over those off their bounds, and
@@ -111,7 +113,7 @@ def smo(
     order = np.random.default_rng(seed).permutation(n) if rule == "schoelkopf" else np.arange(n)
     b, steps = _minimise(program, box.feasible(guess, order), rule, tolerance, limit, seed)
 
-    if max_iterations is None and n <= FEW and kkt_gap(program.gradient(b), b, box) > tolerance * program.size(b):
+    if max_iterations is None and n <= FEW:
         b = _exchanged(program, b, tolerance)
     gradient = program.gradient(b)
     gap, asked = kkt_gap(gradient, b, box), tolerance * program.size(b)
@@ -186,6 +188,11 @@ class _Program:
         """The largest sum of absolute terms in a component of the gradient: rounding is proportional to it."""
         return float((np.abs(self.matrix) @ np.abs(b) + np.abs(self.linear)).max())
 
+    def share(self, b: Array, tolerance: float) -> float:
+        """The gap that is the tolerance of the linear term where products cancel down to it, as far as that is no rounding of them."""
+        size, linear = self.size(b), float(np.abs(self.linear).max())
+        return min(tolerance * size, max(tolerance * linear, EXACT * size)) if linear else tolerance * size
+
 
 def _minimise(program: _Program, b: Array, rule: Rule, tolerance: float, limit: int, seed: int) -> tuple[Array, int]:
     """Pair steps to a rough gap, then Newton steps; where the free set was not yet right, again from a finer gap."""
@@ -247,15 +254,19 @@ def _polished(program: _Program, b: Array) -> Array:
 
 
 def _exchanged(program: _Program, b: Array, tolerance: float) -> Array:
-    """Newton steps on the free coordinates and the two that violate optimality most: an active-set method.
+    """Newton steps on the free coordinates and the two that violate optimality most: an active-set method, and its best point.
 
     Along a direction that the matrix hardly sees, pairs zigzag between coordinates that it does see, while a step of all
     free coordinates reaches a bound at once.
     """
-    box = program.box
+    box, best, least, still = program.box, b, np.inf, 0
     for _ in range(EXCHANGES * b.size):
         gradient = program.gradient(b)
-        if kkt_gap(gradient, b, box) <= tolerance * program.size(b):
+        gap = kkt_gap(gradient, b, box)
+        still = 0 if gap < least else still + 1
+        if gap < least:
+            best, least = b, gap
+        if gap <= program.share(b, tolerance) or (still > STUCK * b.size and least <= tolerance * program.size(best)):
             break
         working = np.zeros(b.size, dtype=bool)
         working[box.free(b)] = True
@@ -267,7 +278,7 @@ def _exchanged(program: _Program, b: Array, tolerance: float) -> Array:
         if moved is None:
             break
         b = moved
-    return b
+    return best
 
 
 def _moved_within(program: _Program, b: Array, gradient: Array, working: NDArray[np.bool_]) -> Array | None:

@@ -124,6 +124,24 @@ def test_agrees_with_the_two_class_svm(C, kernel):
     assert result.offset.used == pytest.approx(-peer.intercept_[0], abs=1e-6 + 2 * kkt_gap(Q, -np.ones(90), y, a, C))
 
 
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_margin_of_one_is_met_beside_products_of_raw_columns(seed, rule):
+    """Incomes and ages: the terms of the gradient are 1e9, and the linear term, beside which a gap is small, is one."""
+    rng = np.random.default_rng(seed)
+    X = np.c_[rng.lognormal(10, 0.5, 20).round(), rng.integers(18, 90, 20)]
+    Z = np.vstack([X, rng.uniform(X.min(0), X.max(0), size=X.shape)])
+    y, middle, units = np.repeat([1.0, -1.0], 20), Z.mean(0), Z.std(0)
+    w, b, slacks = cp.Variable(2), cp.Variable(), cp.Variable(40, nonneg=True)
+    value = cp.sum_squares(cp.multiply(1 / units, w)) / 2 + 0.1 * cp.sum(slacks)
+    problem = cp.Problem(cp.Minimize(value), [cp.multiply(y, (Z - middle) / units @ w - b) >= 1 - slacks])
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    Q = Z @ Z.T * np.outer(y, y)
+    result = smo(Q, -np.ones(40), y, 0.0, 0.1, rule=rule)
+    assert -result.objective == pytest.approx(problem.value, rel=1e-7)
+    assert kkt_gap(Q, -np.ones(40), y, result.multipliers, 0.1) <= 1e-5
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
