@@ -119,11 +119,12 @@ class Step:
     between the decision values of the two ends (a number or a function of the arguments), or the reason, a string,
     why there are none to compare. ``known`` gives, from what the two values may miss of the optimum together, what theory
     lets decision values differ by, beside their tolerance. ``doubt`` gives what the source's own point leaves unknown of its
-    value, where it comes from another library that does not compute in double precision. ``values`` maps the source's
-    letters to the target's, so that the mapped solution is tried in the target's own constraints. ``condition`` returns the
-    reason why the step does not apply, or None. ``at_zero`` is the reason why an optimum of zero, at both ends, has other
-    regions too, so that they are not compared there. ``bound`` is the relation that is left where the source goes through the
-    members of an uncertainty set whose own counterpart, at the target, only bounds their worst case.
+    value, where it comes from another library that does not compute in double precision, or from products that cancel.
+    ``values`` maps the source's letters to the target's, so that the mapped solution is tried in the target's own
+    constraints. ``condition`` returns the reason why the step does not apply, or None. ``at_zero`` is the reason why an
+    optimum of zero, at both ends, has other regions too, so that they are not compared there. ``bound`` is the relation that
+    is left where the source goes through the members of an uncertainty set whose own counterpart, at the target, only bounds
+    their worst case.
     """
 
     source_node: str

@@ -279,7 +279,7 @@ def _row(owner: Method, step: Step, instance: Instance, source: _Answer, target:
         apart = abs(expected - found) + 2 * max(missed, _missed(target))
         zero = max(TIE_TOLERANCE, standard.accuracy)
         difference, remark = _decision_gap(step, instance, source.solution, target.solution, apart, zero)
-        mapped, violation = _mapped_gap(step, instance, source.solution, target, least)
+        mapped, violation = _mapped_gap(step, instance, source.solution, target, least, doubt)
     except Exception as error:  # maps of a step raise whatever they raise
         return Row(**base, verdict="fail", reason=f"{type(error).__name__}: {error}")
     residual = _residual(source.solution, target.solution)
@@ -429,8 +429,10 @@ def probe_points(instance: Instance) -> Any:
     return None
 
 
-def _mapped_gap(step: Step, instance: Instance, source: Solution, target: _Answer, least: float) -> tuple[float, float]:
-    """Objective gap and violation of the source's solution, mapped, in the target's own program."""
+def _mapped_gap(
+    step: Step, instance: Instance, source: Solution, target: _Answer, least: float, doubt: float = 0.0
+) -> tuple[float, float]:
+    """Objective gap and violation of the source's solution, mapped, in the target's own program, beside what is in doubt of it."""
     if step.values is None or target.formulation is None or target.solution is None:
         return math.nan, math.nan
     given = call(step.values, instance.arguments, source)
@@ -443,7 +445,7 @@ def _mapped_gap(step: Step, instance: Instance, source: Solution, target: _Answe
     if tried is None:
         return math.nan, math.nan
     smallest = least * abs(target.formulation.objective_unit)
-    return _objective_gap(tried[0], target.solution.objective, "=", smallest), tried[1]
+    return _objective_gap(tried[0], target.solution.objective, "=", smallest, doubt), tried[1]
 
 
 def _dual_row(owner: Method, instance: Instance, answer: _Answer, standard: Standard) -> Row:

@@ -17,11 +17,12 @@ from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
 from convexnovelty.errors import InputError
-from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_from
 from convexnovelty.kernels import as_kernel
 from convexnovelty.methods import one_class_svm
-from convexnovelty.regions import Guarantee, HalfSpace, Interval
+from convexnovelty.modelling import squared_length
+from convexnovelty.regions import ROUNDING, Guarantee, HalfSpace, Interval
 from convexnovelty.validation import Array, choice, generator, integer, points, positive, vector
 
 METHOD = Method(
@@ -37,6 +38,12 @@ FREE = 1e-6
 
 # Multipliers at bounds so far above the others are beyond an interior-point method, which then calls them unbounded.
 RESOLVED = 1e10
+
+# libsvm keeps kernel values in single precision. What that leaves of a score, in margins, beyond which it says nothing, and the
+# share of it to which its iteration is run; of flat columns that is no end in itself.
+SINGLE = float(np.finfo(np.float32).eps)
+LEAVES, OF_ROUNDING, STEPS = 0.01, 0.01, 1_000_000
+LIBSVM = "libsvm"
 
 
 def uniform_box(X: Any, count: int, random_state: Any = 0) -> Array:
@@ -180,6 +187,12 @@ def primal(features: FeatureMap, labels: Any, slack_penalty: float) -> Formulati
     )
 
 
+def _about(features: FeatureMap) -> Array:
+    """The points about their mean, which has no part in the dual, since signed multipliers sum to zero: products cancel less."""
+    rows = np.asarray(features.training)
+    return np.asarray(rows - rows.mean(axis=0))
+
+
 @METHOD.node(
     "dual",
     source="section 4, the two-class approach",
@@ -189,18 +202,19 @@ def dual(features: FeatureMap, labels: Any, slack_penalty: float) -> Formulation
     """The dual of the margin problem, in one multiplier a point."""
     signs = _signs(labels, features.n)
     penalty = Tunable("slack_penalty", slack_penalty, positive)
-    unit = features.middle
+    rows = _about(features)
+    unit = middle_length(np.einsum("ij,ij->i", rows, rows))
     size = _size(penalty.value, unit)
     alpha = cp.Variable(features.n, nonneg=True)
     upper = penalty.parameter(lambda value: value * (unit**2 / size), nonneg=True)
-    signed = (np.asarray(features.training) / unit) * signs[:, None]
-    objective = cp.quad_form(alpha, cp.psd_wrap(size * signed @ signed.T)) / 2 - cp.sum(alpha)
+    signed = (np.sqrt(size) / unit) * rows * signs[:, None]
+    objective = squared_length(Quantity(alpha), signed) / 2 - cp.sum(alpha)
     return Formulation(
         cp.Problem(cp.Minimize(objective), [alpha <= upper, signs @ alpha == 0]),
         {"alpha": Quantity(alpha, size * unit**-2)},
         objective_unit=size * unit**-2,
         read=lambda values: _reading(
-            features, signs, np.asarray(features.training).T @ (values["alpha"] * signs), values["alpha"], penalty.value
+            features, signs, rows.T @ (values["alpha"] * signs), values["alpha"], penalty.value
         ),
         tunables={"slack_penalty": penalty},
         admissible=lambda: _resolved(penalty.value, unit),
@@ -208,7 +222,7 @@ def dual(features: FeatureMap, labels: Any, slack_penalty: float) -> Formulation
 
 
 def _solution(features: FeatureMap, signs: Array, alpha: Array, penalty: float, how: str, iterations: int) -> Solution:
-    normal = np.asarray(features.training).T @ (alpha * signs)
+    normal = _about(features).T @ (alpha * signs)
     reading = _reading(features, signs, normal, alpha, penalty)
     objective = float(normal @ normal) / 2 - float(alpha.sum())
     return Solution(
@@ -231,27 +245,62 @@ def _solution(features: FeatureMap, signs: Array, alpha: Array, penalty: float, 
 def sequential(features: FeatureMap, labels: Any, slack_penalty: float) -> Solution:
     """Pair steps on the dual with labels."""
     signs, penalty = _signs(labels, features.n), positive(slack_penalty, "slack_penalty")
-    signed = np.asarray(features.training) * signs[:, None]
+    signed = _about(features) * signs[:, None]
     result = smo(signed @ signed.T, p=-np.ones(features.n), y=signs, d=0.0, upper=penalty)
     return _solution(features, signs, result.multipliers, penalty, "SMO", result.iterations)
 
 
+def _single(features: FeatureMap, slack_penalty: float) -> float:
+    """What kernel values in single precision leave unknown of a score, whatever the multipliers are, in margins."""
+    about = _about(features)
+    return SINGLE / 2 * slack_penalty * float(np.abs(about @ about.T).sum(axis=1).max())
+
+
+def _digits_left(features: FeatureMap, slack_penalty: float) -> str | None:
+    single = _single(features, slack_penalty)
+    if single <= LEAVES:
+        return None
+    return f"libsvm keeps kernel values in single precision, which at this price of slacks leaves {single:.2g} margins of a score"
+
+
 @METHOD.node(
-    "libsvm",
+    LIBSVM,
     kind="other library",
     source="scikit-learn's SVC",
     latex=r"\min_\alpha\ \tfrac12\alpha'Q\alpha-e'\alpha\quad\text{s.t.}\quad y'\alpha=0,\ 0\le\alpha\le C",
+    condition=_digits_left,
 )
 def libsvm(features: FeatureMap, labels: Any, slack_penalty: float) -> Solution:
-    """The same dual as libsvm solves it."""
+    """The same dual as libsvm solves it, to no more digits than its kernel values have: asked for more, it might never end."""
     from sklearn.svm import SVC
 
     signs, penalty = _signs(labels, features.n), positive(slack_penalty, "slack_penalty")
-    scaled = np.asarray(features.training) @ np.asarray(features.training).T / features.middle**2
-    machine = SVC(kernel="precomputed", C=penalty * features.middle**2, tol=1e-9).fit(scaled, signs)
+    about = _about(features)
+    gram = about @ about.T
+    unit = float(np.diagonal(gram).mean()) or 1.0
+    tolerance = max(1e-9, OF_ROUNDING * _single(features, penalty))
+    machine = SVC(kernel="precomputed", C=penalty * unit, tol=tolerance, max_iter=STEPS).fit(gram / unit, signs)
     alpha = np.zeros(features.n)
-    alpha[machine.support_] = np.abs(machine.dual_coef_.ravel()) / features.middle**2
-    return _solution(features, signs, alpha, penalty, "libsvm", int(np.max(machine.n_iter_)))
+    alpha[machine.support_] = np.abs(machine.dual_coef_.ravel()) / unit
+    return _solution(features, signs, alpha, penalty, LIBSVM, int(np.max(machine.n_iter_)))
+
+
+def _precision(solution: Solution) -> float:
+    """The share of a kernel value that is rounding of it."""
+    return SINGLE if solution.solver == LIBSVM else ROUNDING
+
+
+def _doubt(solution: Solution, features: FeatureMap, labels: Any, slack_penalty: float) -> float:
+    """What multipliers miss of the optimum, which their plane bounds from above, as far as rounding of kernel values explains it.
+
+    Products with raw columns are larger by orders than what they add up to.
+    """
+    signs, alpha, about = _signs(labels, features.n), solution.values["alpha"], _about(features)
+    normal = about.T @ (alpha * signs)
+    scores = about @ normal
+    slacks = np.maximum(1 - signs * (scores - _offset(scores, signs).used), 0.0)
+    missed = float(normal @ normal) + slack_penalty * float(slacks.sum()) - float(alpha.sum())
+    return min(max(missed, 0.0), _precision(solution) * float(alpha @ np.abs(about @ about.T) @ alpha))
 
 
 METHOD.step(
@@ -267,15 +316,17 @@ METHOD.step(
     "smo",
     "dual",
     known=one_class_svm.known_scores,
+    doubt=_doubt,
     claim="pairwise steps end at the optimum of the dual",
     equation="Schölkopf and Smola (2001), equations 8.22 to 8.26",
     reference="algorithm",
     values=lambda solution: {"alpha": solution.values["alpha"]},
 )
 METHOD.step(
-    "libsvm",
+    LIBSVM,
     "dual",
     known=one_class_svm.known_scores,
+    doubt=_doubt,
     claim="libsvm solves the same dual",
     equation="section 4, the two-class approach",
     reference="other library",
@@ -291,14 +342,18 @@ def margin(solution: Solution, features: FeatureMap, labels: Any, slack_penalty:
         return []
     values = _signs(labels, features.n) * region.decision_values(features.training)
     without, full = alpha <= slack_penalty * FREE, alpha >= slack_penalty * (1 - FREE)
-    because = "the solver's accuracy, through the share of a multiplier that counts as zero"
+    about = _about(features)
+    known = 1e-5 + 2 * _precision(solution) * float((np.abs(about @ about.T) @ alpha).max())
+    because = (
+        "the solver's accuracy, through the share of a multiplier that counts as zero, and rounding of kernel values"
+    )
     return [
         Claim(
             "points without a multiplier are beyond the margin",
             float(values[without].min(initial=1.0)),
             1.0,
             ">=",
-            1e-5,
+            known,
             because=because,
         ),
         Claim(
@@ -306,7 +361,7 @@ def margin(solution: Solution, features: FeatureMap, labels: Any, slack_penalty:
             float(values[full].max(initial=1.0)),
             1.0,
             "<=",
-            1e-5,
+            known,
             because=because,
         ),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.svm import SVC
@@ -71,6 +72,29 @@ def test_points_on_the_wrong_side_of_any_plane_are_counted():
     for normal, offset, wrong in ((1.0, 1.0, 1), (-1.0, -1.0, 3), (1.0, 2.5, 2), (1.0, -9.0, 2), (-1.0, 9.0, 2)):
         read = artificial_negatives._at_point(features, signs, np.array([normal]), offset)
         assert read.guarantee.bound == wrong / 4 and read.guarantee.startswith(f"{wrong} of 4 points")
+
+
+INCOMES = np.random.default_rng(2)
+INCOMES = np.c_[INCOMES.lognormal(10, 0.5, 20).round(), INCOMES.integers(18, 90, 20)]
+DAYS = np.random.default_rng(0)
+DAYS = np.c_[2020 + DAYS.integers(0, 5, 20), DAYS.integers(1, 13, 20), DAYS.integers(1, 29, 20)].astype(float)
+
+
+@pytest.mark.parametrize(("rows", "penalty"), [(INCOMES, 1.0), (DAYS, 10.0)], ids=["incomes", "days"])
+def test_raw_columns_have_the_value_of_columns_of_deviation_one(rows, penalty):
+    """Where products of rows are 1e7 times the price's inverse; the check says so, and leaves libsvm's single precision out."""
+    Z, y = np.vstack([rows, uniform_box(rows, len(rows))]), np.repeat([1.0, -1.0], len(rows))
+    w, b, slacks = cp.Variable(rows.shape[1]), cp.Variable(), cp.Variable(len(Z), nonneg=True)
+    value = cp.sum_squares(cp.multiply(1 / Z.std(0), w)) / 2 + penalty * cp.sum(slacks)
+    margin = cp.multiply(y, (Z - Z.mean(0)) / Z.std(0) @ w - b) >= 1 - slacks
+    plain = cp.Problem(cp.Minimize(value), [margin])
+    plain.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    problem = cn.artificial_negatives(rows, penalty)
+    assert -problem.solve().objective == pytest.approx(plain.value, rel=1e-7)
+    report = cn.check(problem)
+    assert report.passed, [row for row in report.rows if row.verdict == "fail"]
+    (peer,) = [row for row in report.rows if row.source == "libsvm" and row.target == "dual"]
+    assert peer.verdict == ("not checked" if rows is INCOMES else "pass")
 
 
 def test_penalty_is_set_without_compiling_again(X):
