@@ -300,7 +300,7 @@ class _Units:
     base: float  # what scores are counted from, 0 or 1
     score: float  # above the base
     multiplier: float
-    product: float  # what the multipliers add up to, point by point
+    product: float  # what the multipliers of all points add up to
     objective: float  # without the constant
 
     @classmethod
@@ -319,6 +319,11 @@ class _Units:
     def largest(self) -> float:
         """The size of the scores themselves."""
         return max(self.base, self.score)
+
+    @property
+    def balance(self) -> float:
+        """What the multipliers add up to, point by point: it may be of the size of either, and is far from neither here."""
+        return float(np.sqrt(self.multiplier * self.product))
 
     def constant(self, C: float) -> float:
         """What scores at the base cost, in units of the objective."""
@@ -516,6 +521,19 @@ def _sizes_in_programs(family: KernelFamily) -> list[Any]:
     return [size(member, factor) for member, factor in zip(family.members, family.factors, strict=True)]
 
 
+def _common(family: KernelFamily) -> list[Array]:
+    """What points share in coordinates that are all but constant, as a year is: the mean there, and zero elsewhere.
+
+    Beside it what tells points apart is below a solver's digits.
+    """
+
+    def shared(factor: Array) -> Array:
+        mean = factor.mean(axis=0)
+        return np.where(np.abs(factor - mean).max(axis=0) * APART < np.abs(mean), mean, 0.0)
+
+    return [shared(factor) for factor in family.factors]
+
+
 def _socp(machine: Machine, weigh: Any) -> Formulation:
     """The program in scores; ``weigh`` poses the sum of |c_k|^2 / mu_k and says how the weights are read."""
     numbers = _numbers(machine, machine.penalty, machine.weight)
@@ -527,8 +545,21 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
     # features that are 1e6 times as large as another's would hide the latter.
     root = unit.objective**0.5
     units = [np.minimum(unit.largest / size, root) for size in _sizes_in_programs(family)]
-    made = sum((u / unit.largest * factor) @ c for factor, u, c in zip(family.factors, units, parts, strict=True))
-    tie = made == (unit.base + unit.score * s) / unit.largest
+    scaled = [factor * u for factor, u in zip(family.factors, units, strict=True)]
+    means = [mean * u for mean, u in zip(_common(family), units, strict=True)]
+    if any(mean.any() for mean in means):
+        # Of what scores share, and of what they differ by, each in the size of its terms.
+        middle, moved = cp.Variable(), [part - mean for part, mean in zip(scaled, means, strict=True)]
+        least = max(unit.score, *(float(np.abs(part).max()) for part in moved))
+        made = sum((part / least) @ c for part, c in zip(moved, parts, strict=True))
+        common = sum((mean / unit.largest) @ c for mean, c in zip(means, parts, strict=True))
+        ties = [
+            made == unit.score / least * (s - middle),
+            common == (unit.base + unit.score * middle) / unit.largest,
+        ]
+    else:
+        least, made = unit.largest, sum((part / unit.largest) @ c for part, c in zip(scaled, parts, strict=True))
+        ties = [made == (unit.base + unit.score * s) / unit.largest]
     length, held, quantities, read_weights = weigh(
         [cp.multiply(u / root, c) for u, c in zip(units, parts, strict=True)]
     )
@@ -539,12 +570,12 @@ def _socp(machine: Machine, weigh: Any) -> Formulation:
     def read(values: Any) -> Reading:
         normal = plane()
         # The multiplier of K^(1/2) c = s is the expansion of the plane in the sample.
-        gamma = -np.asarray(tie.dual_value) * unit.objective / unit.largest
+        gamma = -np.asarray(ties[0].dual_value) * unit.objective / least
         mu, gamma = _polished(family, read_weights(), normal, gamma)
         return _optimum(_as_set(machine, numbers), normal, beyond(), gamma=gamma, mu=mu)
 
     return Formulation(
-        cp.Problem(cp.Minimize(length / 2 + cost), [tie, *limits, *held]),
+        cp.Problem(cp.Minimize(length / 2 + cost), [*ties, *limits, *held]),
         {
             "s": unit.above(s),
             **letters,
@@ -608,9 +639,13 @@ def _polished(family: KernelFamily, weights: Array, normal: Array, gamma: Array)
     size, m = float(np.abs(scores).max()), int((weights > WEIGHT * weights.max()).sum())
     alike, best, missed = np.eye(m) - 1 / m, (weights, gamma), np.inf
     for _ in range(STEPS):
-        learned, images = family.gram(weights), np.array([family.grams[k] @ gamma for k in kept])
-        shares, lengths, unit = weights[kept], images @ gamma, float(np.abs(gamma).max())
-        left = np.concatenate([(scores - learned @ gamma) / size, -alike @ lengths / lengths.max(), [0.0]])
+        learned, unit = family.gram(weights), float(np.abs(gamma).max())
+        # By way of the coordinates: in products of kernel values, sums of coefficients cancel squares of what is known of them.
+        planes = [factor.T @ gamma for factor in family.factors]
+        images = np.array([family.factors[k] @ planes[k] for k in kept])
+        shares, lengths = weights[kept], np.array([planes[k] @ planes[k] for k in kept])
+        made = family.training @ np.concatenate([w * plane for w, plane in zip(weights, planes, strict=True)])
+        left = np.concatenate([(scores - made) / size, -alike @ lengths / lengths.max(), [0.0]])
         if not float(np.abs(left).max()) < missed:
             break
         best, missed = (weights, gamma), float(np.abs(left).max())
@@ -636,9 +671,21 @@ def _shares(parts: list[Array]) -> Array:
     return np.asarray(lengths / lengths.sum())
 
 
+@dataclass(frozen=True)
+class _Sums:
+    """What the multipliers add up to point by point, in the unit ``each``, and over all points, in that of the product.
+
+    The latter may be far smaller than its terms, and is all that coordinates see that points share.
+    """
+
+    v: cp.Variable
+    each: float
+    total: Any
+
+
 def _alphas(
     machine: Machine, numbers: dict[str, Tunable], unit: _Units
-) -> tuple[Any, dict[str, Quantity], list[Any], Any, Callable[[], Any]]:
+) -> tuple[_Sums, dict[str, Quantity], list[Any], Any, Callable[[], Any]]:
     """v, the groups of multipliers, what holds of them, the gain, which is the sum of the second group, and what they show as in :func:`beyond_boundary`.
 
     With the sums 1 and C of the other groups it is that of v and C - 1, of which the latter may be all that is seen of it.
@@ -646,16 +693,20 @@ def _alphas(
     n, size = machine.family.n, unit.multiplier
     s, h = cp.Variable(n, nonneg=True, name="alpha_s"), cp.Variable(n, nonneg=True, name="alpha_h")
     upper = numbers["outlier_fraction"].parameter(lambda nu: slack_bound(nu, n) / size, nonneg=True)
-    v, total, held = cp.Variable(n, name="v"), s + h, [s <= upper, cp.sum(s) == 1 / size]
+    v, sums, held = cp.Variable(n, name="v"), s + h, [s <= upper, cp.sum(s) == 1 / size]
     letters = {"alpha_s": Quantity(s, size), "alpha_h": Quantity(h, size)}
     if "scale_penalty" in numbers:
         r = cp.Variable(n, nonneg=True, name="alpha_r")
         held.append(cp.sum(r) == numbers["scale_penalty"].parameter(lambda C: C / size, nonneg=True))
-        total, letters = total - r, {**letters, "alpha_r": Quantity(r, size)}
-    gain = size / unit.objective * cp.sum(h)
+        sums, letters = sums - r, {**letters, "alpha_r": Quantity(r, size)}
+    gain, total, each = size / unit.objective * cp.sum(h), cp.sum(v), unit.product
+    if any(mean.any() for mean in _common(machine.family)):
+        total, each = cp.Variable(), unit.balance
+        held.append(each / unit.product * cp.sum(v) == total)
     if unit.base:
-        gain = unit.product / unit.objective * cp.sum(v) + _constant(numbers, unit)
-    return v, letters, [unit.product / size * v == total, *held], gain, lambda: beyond_boundary(s.value, upper.value)
+        gain = unit.product / unit.objective * total + _constant(numbers, unit)
+    held = [each / size * v == sums, *held]
+    return _Sums(v, each, total), letters, held, gain, lambda: beyond_boundary(s.value, upper.value)
 
 
 @METHOD.node(
@@ -690,26 +741,30 @@ def qcqp_covariance(
 
 def _quadratic_dual(machine: Machine, numbers: dict[str, Tunable], *, covariance: bool) -> Formulation:
     family, unit = machine.family, _Units.of(machine)
-    v, quantities, held, gain, beyond = _alphas(machine, numbers, unit)
+    sums, quantities, held, gain, beyond = _alphas(machine, numbers, unit)
+    v = sums.v
     t, a = cp.Variable(name="t"), cp.Variable(family.n, name="a") if covariance else v
     objective, split = gain - t, []
     if covariance:
-        root = unit.product / np.sqrt(2 * machine.weight * unit.objective)
+        root = sums.each / np.sqrt(2 * machine.weight * unit.objective)
         objective = objective - cp.sum_squares(root * (v - a))
         split = [cp.sum(v) == cp.sum(a)]
     # A factor keeps the cone as small as the kernel's rank, and CVXPY from factoring the Gram matrix with few digits;
     # variables of their own for the products keep the cone itself sparse, and interior-point steps exact.
     parts = [cp.Variable(factor.shape[1]) for factor in family.factors]
-    size = unit.product / np.sqrt(2 * unit.objective)
-    ties = [part == (size * factor.T) @ a for part, factor in zip(parts, family.factors, strict=True)]
+    size = 1 / np.sqrt(2 * unit.objective)
+    ties = [
+        part == (size * sums.each) * (factor - mean).T @ a + (size * unit.product) * mean * sums.total
+        for part, factor, mean in zip(parts, family.factors, _common(family), strict=True)
+    ]
     bounds = [cp.sum_squares(part) <= t for part in parts]
 
     def read(values: Any) -> Reading:
         # The multipliers of the ties are the parts of the plane, whose scores are at least 1 to the accuracy of the program;
         # those of the bounds are known to its root, and a product of them with the expansion is.
-        found = [-np.asarray(tie.dual_value) * (unit.product / size / 2) for tie in ties]
+        found = [-np.asarray(tie.dual_value) / (2 * size) for tie in ties]
         normal = np.concatenate(found)
-        mu, gamma = _polished(family, _shares(found), normal, np.asarray(a.value) * unit.product)
+        mu, gamma = _polished(family, _shares(found), normal, np.asarray(a.value) * sums.each)
         return _optimum(_as_set(machine, numbers), normal, beyond(), gamma=gamma, mu=mu)
 
     return Formulation(
@@ -773,19 +828,19 @@ def single_kernel(
         raise InputError(f"features_or_grams: {refusal}; use the program 'qcqp'")
     numbers = _numbers(machine, scale_penalty)
     family, unit = machine.family, _Units.of(machine)
-    v, quantities, held, gain, beyond = _alphas(machine, numbers, unit)
+    sums, quantities, held, gain, beyond = _alphas(machine, numbers, unit)
     # The root of the matrix, which itself has half of the digits.
-    root = woodbury.metric_root(family.factors[0], machine.weight) * (unit.product / unit.objective**0.5)
-    objective = gain - cp.sum_squares(root.T @ v) / 2
+    root = woodbury.metric_root(family.factors[0], machine.weight) * (sums.each / unit.objective**0.5)
+    objective = gain - cp.sum_squares(root.T @ sums.v) / 2
 
     def read(values: Any) -> Reading:
-        gamma = machine.expansion(np.ones(1), np.asarray(v.value) * unit.product)
+        gamma = machine.expansion(np.ones(1), np.asarray(sums.v.value) * sums.each)
         normal = family.normal(np.ones(1), gamma)
         return _optimum(_as_set(machine, numbers), normal, beyond(), gamma=gamma, mu=np.ones(1))
 
     return Formulation(
         cp.Problem(cp.Maximize(objective), held),
-        {**quantities, "v": Quantity(v, unit.product)},
+        {**quantities, "v": Quantity(sums.v, sums.each)},
         objective_unit=unit.objective,
         read=read,
         tunables=numbers,
@@ -1083,7 +1138,7 @@ def optimal_weights(solution: Solution, features_or_grams: Kernels) -> list[Clai
         Claim("weights are not negative", float(mu.min()), 0.0, ">=", 1e-8, source="equation 11"),
     ]
     if gamma is not None and len(family) > 1:
-        lengths = np.array([float(gamma @ (K @ gamma)) for K in family.grams])
+        lengths = np.array([float(np.sum((factor.T @ gamma) ** 2)) for factor in family.factors])
         claims.append(
             Claim(
                 "the weighted mean of a'K_k a is the largest of them",

@@ -885,6 +885,25 @@ def test_the_constant_of_one_kernel_is_found_beside_skewed_columns_of_another(si
         assert made.solve().objective == pytest.approx(0.5, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("seed", "n", "nu", "c"), [(2, 22, 0.1, 0.0), (5, 19, 0.25, 0.1)])
+def test_years_leave_the_value_what_their_plane_costs(seed, n, nu, c):
+    """Scores are 1 up to 0.002, of which years of 2022 make the 1 and their differences the rest: with the least score at 1, the
+    plane of either program costs the value, as its length and scores add up."""
+    rng = np.random.default_rng(seed)
+    X = np.c_[2020 + rng.integers(0, 5, n), rng.integers(1, 13, n), rng.integers(1, 29, n)].astype(float)
+    family, values = KernelFamily.of_kernels(X, [kernels.linear(), kernels.gaussian(gamma=1e-4)]), []
+    for form in ("primal", "dual"):
+        solution = cn.kernel_learning(family, nu, 1.0, c, form).solve()
+        normal = solution.region.normal / min(float((family.training @ solution.region.normal).min()), 1.0)
+        scores, length = family.training @ normal, sum(np.linalg.norm(normal[block]) for block in family.blocks)
+        outliers = min(np.maximum(rho - scores, 0.0).sum() / (nu * n) - rho for rho in scores)
+        cost = length**2 / 2 + c / 2 * np.sum((scores - scores.mean()) ** 2) + outliers + scores.max()
+        assert solution.objective == pytest.approx(cost, rel=2e-7)
+        values.append(solution.objective)
+    assert values[0] == pytest.approx(values[1], rel=1e-8)
+
+
 @pytest.mark.parametrize("degree", [1, 3, 4])
 def test_powers_that_span_twenty_orders_of_magnitude(degree):
     """Half of the points have negative columns, so that odd powers alone separate nothing; the constant costs 1/2."""
