@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexnovelty.algorithms.roc import exceedances
+from convexnovelty.columns import by_name, names_of
 from convexnovelty.deviations import Allots, Deviation
 from convexnovelty.errors import InputError
 from convexnovelty.owned import read_only
@@ -180,10 +181,15 @@ def evidence(
     hold as well, for the probability of exceeding the k-th smallest of m points has the law of which Clopper and
     Pearson's limit for m - k exceedances is a quantile; and given the nominal sample they are fixed for the other one.
 
+    Frames of several scores are matched by the names of their columns.
+
     Scores that agree but for rounding count as equal: the same point scored in two batches must not seem two points.
     """
     if not isinstance(novel, str) or novel not in DIRECTIONS:
         raise InputError(f"novel: {novel!r} was found; give 'high' if larger scores are more novel, 'low', or 'either'")
+    names = names_of(scores_nominal)
+    if names is not None and len(names) > 1:  # one column is that of the other, whatever it is called
+        scores_unlabelled = by_name(scores_unlabelled, "scores_unlabelled", names, "scores_nominal")
     nominal, unlabelled = _columns(scores_nominal, "scores_nominal"), _columns(scores_unlabelled, "scores_unlabelled")
     if nominal.shape[1] != unlabelled.shape[1]:
         raise InputError(

@@ -17,7 +17,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from convexnovelty.cholesky import full_cholesky, partial_cholesky
-from convexnovelty.columns import by_name, names_of
+from convexnovelty.columns import by_name, names_of, rows_as_columns
 from convexnovelty.errors import InputError
 from convexnovelty.kernels import Kernel, Linear, Precomputed, as_kernel
 from convexnovelty.owned import read_only
@@ -115,7 +115,7 @@ class FeatureMap(ABC):
     points: Array
     kernel: Kernel
     training: Coordinates
-    #: The names of the columns, where the points came as a frame: new frames are matched by them.
+    #: The names of the columns, where the points came as a frame: new frames are matched by them. Those of a Gram matrix are points.
     names: list[str] | None = None
 
     @abstractmethod
@@ -255,7 +255,8 @@ class KernelFeatures(FeatureMap):
 
     def __init__(self, X: Any, kernel: Any = None, rank: int | None = None, tolerance: float = TOLERANCE) -> None:
         kernel = as_kernel(kernel)
-        self.names = None if isinstance(kernel, Precomputed) else names_of(X)
+        X = rows_as_columns(X) if isinstance(kernel, Precomputed) else X
+        self.names = names_of(X)
         self.tolerance = positive(tolerance, "tolerance")
         self.rank = None if rank is None else integer(rank, "rank", 1)
         if isinstance(kernel, Precomputed):

@@ -15,6 +15,7 @@ import numpy as np
 
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures
+from convexnovelty.kernels import Precomputed
 from convexnovelty.owned import read_only
 from convexnovelty.validation import Array, vector
 
@@ -50,6 +51,14 @@ class KernelFamily:
                 f"features_or_grams: members of {', '.join(map(str, sizes))} points were found; all need the same points"
             )
         self.members: tuple[FeatureMap, ...] = tuple(found)
+        named = [
+            member.names for member in found if isinstance(member.kernel, Precomputed) and member.names is not None
+        ]
+        if any(names != named[0] for names in named):
+            raise InputError(
+                "features_or_grams: Gram matrices whose points have other names, or stand in another order, were found; give all of "
+                "them in the order of the first"
+            )
 
     @classmethod
     def of(cls, given: Any) -> KernelFamily:

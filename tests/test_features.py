@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.linalg import sqrtm
 
@@ -17,6 +18,7 @@ from convexnovelty import datasets, kernels
 from convexnovelty.cholesky import full_cholesky, partial_cholesky
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.features import Coordinates, FeatureMap, KernelFeatures, LinearFeatures
+from convexnovelty.kernel_family import KernelFamily
 
 SAMPLES = {
     "blob": datasets.blob(n=40).nominal,
@@ -286,6 +288,21 @@ def test_precomputed_equals_the_kernel_it_was_computed_with(rng: np.random.Gener
     assert np.allclose(given.training, direct.training)
     assert np.allclose(given.coordinates(kernel(Z, X), kernel.diagonal(Z)), direct.coordinates(Z))
     assert np.allclose(given.cross_gram(kernel(Z, X)), direct.cross_gram(Z))
+
+
+def test_labelled_gram_matrices_are_matched_by_their_points(rng: np.random.Generator) -> None:
+    X, Z, kernel = rng.normal(size=(6, 2)), rng.normal(size=(3, 2)), kernels.gaussian(gamma=0.5)
+    names, turned = list("abcdef"), list("cafbed")
+    gram, cross = pd.DataFrame(kernel(X), names, names), pd.DataFrame(kernel(Z, X), columns=names)
+    direct, features = KernelFeatures(X, kernel), KernelFeatures(gram, "precomputed")
+    assert np.allclose(features.coordinates(cross[turned]), direct.coordinates(Z))
+    assert np.array_equal(features.cross_gram(cross[turned]), kernel(Z, X))
+    assert np.array_equal(KernelFeatures(gram[turned], "precomputed").gram, gram.loc[turned, turned])
+    with pytest.raises(InputError, match="lacks 'a'; has in addition 'z'"):
+        features.coordinates(cross.rename(columns={"a": "z"}))
+    other = KernelFeatures(gram.loc[turned, turned], "precomputed")
+    with pytest.raises(InputError, match="in another order, were found; give all of them in the order of the first"):
+        KernelFamily([features, other])
 
 
 # --- coordinates

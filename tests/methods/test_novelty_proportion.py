@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -536,3 +537,19 @@ def test_whole_numbers_that_would_tie_are_refused() -> None:
     ):
         with pytest.raises(InputError, match="9007199254740993 was found, which float64 does not hold"):
             call()
+
+
+def test_frames_of_scores_are_matched_by_the_names_of_their_columns(rng):
+    nominal = pd.DataFrame({"near": rng.normal(size=300), "far": rng.normal(5, 1, 300)})
+    unlabelled = pd.DataFrame(
+        {"near": rng.normal(size=300) + 3 * (rng.random(300) < 0.4), "far": rng.normal(5, 1, 300)}
+    )
+    classes = GrowingClasses([DKW(), DKW()])
+    expected = cn.novelty_proportion(nominal.to_numpy(), unlabelled.to_numpy(), deviation=classes)
+    found = cn.novelty_proportion(nominal, unlabelled[["far", "near"]], deviation=classes)
+    assert 0 < found.lower_bound == expected.lower_bound < 0.4
+    assert found.formulation.solve().objective == pytest.approx(expected.lower_bound, abs=1e-6)
+    with pytest.raises(InputError, match=r"scores_unlabelled: columns .* lacks 'far'; has in addition 'other'"):
+        cn.novelty_proportion(nominal, unlabelled.rename(columns={"far": "other"}), deviation=classes)
+    single = cn.novelty_proportion(nominal[["near"]], unlabelled[["near"]].rename(columns={"near": "score"}))
+    assert single.lower_bound == cn.novelty_proportion(nominal["near"], unlabelled["near"]).lower_bound
