@@ -13,12 +13,13 @@ from convexnovelty.columns import dated
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array
 
-__all__ = ["Stored", "numbers", "of_frame", "read_npz", "read_parquet"]
+__all__ = ["Stored", "labels_of", "numbers", "of_arrow", "read_npz", "read_parquet"]
 
 # Labels of rows that a file keeps beside its columns: the name that they have there, "" for none, and a label for each row.
 Stored = tuple[str, list[str]]
 Columns = tuple[list[str], list[Any], Stored | None]
 NAMES = ("columns", "feature_names", "names")
+WHOLE = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 
 
 def read_npz(source: Path, array: str | None, limit: Callable[[float], None]) -> Columns:
@@ -61,19 +62,35 @@ def read_parquet(source: Path, array: str | None, limit: Callable[[float], None]
         about = file.metadata
         groups = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
         limit(max(groups, 8.0 * about.num_rows * about.num_columns))
-        frame = file.read().to_pandas()
-    return of_frame(frame)
+        return of_arrow(file.read())
 
 
-def of_frame(frame: Any) -> Columns:
-    """The same of a frame of pandas."""
+def of_arrow(table: Any) -> Columns:
+    """The same of a table of pyarrow, or of a batch of its rows."""
+    from convexnovelty.tables import needed
+
+    arrow, pandas = needed("pyarrow"), needed("pandas")
+    # Where one is missing, whole numbers would become floats, which labels are not to be.
+    whole = {getattr(arrow, kind.lower())(): getattr(pandas, f"{kind}Dtype")() for kind in WHOLE}
+    frame = table.to_pandas(types_mapper=whole.get)
     index = frame.index
     name = "" if index.nlevels > 1 or index.name is None else str(index.name)
     return (
         [str(name) for name in frame.columns],
         [frame.iloc[:, j] for j in range(frame.shape[1])],  # by place: names that come twice are refused later
-        None if type(index).__name__ == "RangeIndex" else (name, [str(item) for item in index]),
+        None if type(index).__name__ == "RangeIndex" else (name, labels_of(index)),
     )
+
+
+def labels_of(column: Any) -> list[str]:
+    """A column as labels of rows, "" where one is missing, as in a text file."""
+    return ["" if _is_missing(item) else str(item) for item in column]
+
+
+def _is_missing(item: Any) -> bool:
+    if isinstance(item, (float, np.floating)):
+        return bool(np.isnan(item))
+    return item is None or type(item).__name__ in ("NAType", "NaTType")
 
 
 def numbers(column: Any, where: Callable[[int], str], name: str, *, label: bool = True) -> Array:
@@ -91,7 +108,7 @@ def numbers(column: Any, where: Callable[[int], str], name: str, *, label: bool 
         try:
             if isinstance(item, (str, bytes, complex)) or (dated(type(item)) and type(item).__name__ != "NaTType"):
                 raise TypeError
-            values[i] = np.nan if item is None or type(item).__name__ in ("NAType", "NaTType") else float(item)
+            values[i] = np.nan if _is_missing(item) else float(item)
         except (TypeError, ValueError, OverflowError):
             instead = f", name the rows by it (--index {name!r})," if label else ""
             raise InputError(

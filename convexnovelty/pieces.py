@@ -145,7 +145,7 @@ class _Reader:
 
 
 def _parquet(source: Path, how: FileLayout) -> Iterator[Piece]:
-    from convexnovelty.array_files import of_frame
+    from convexnovelty.array_files import of_arrow
 
     needed("pandas")
     parquet = needed("pyarrow.parquet")
@@ -159,10 +159,9 @@ def _parquet(source: Path, how: FileLayout) -> Iterator[Piece]:
         rows = max(1, PIECE // (8 * p))
         done = 0
         for batch in file.iter_batches(batch_size=rows):
-            frame = batch.to_pandas()
-            if len(frame):
-                table = array_table(source, how, *of_frame(frame), done)
-                done += len(frame)
+            if len(batch):
+                table = array_table(source, how, *of_arrow(batch), done)
+                done += len(batch)
                 yield Piece(checked(table, how), done / n)
 
 

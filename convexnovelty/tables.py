@@ -113,7 +113,7 @@ class Table:
     def label(self, i: int) -> str:
         """What a reader finds row i by, fit to be shown; ``labels`` are those of the file to the letter."""
         place = f"{self.place} {self.places[i]}"
-        return place if self.labels is None else f"{printable(self.labels[i])} ({place})"
+        return f"{printable(self.labels[i])} ({place})" if self.labels and self.labels[i] else place
 
     def taken(self, rows: Any) -> Table:
         """The table of some rows."""
@@ -218,7 +218,7 @@ def array_table(
     remarks: tuple[str, ...] = ()
     if labels is None or how.index not in (None, by):
         label = label_column([*names, by] if by else names, how, False, str(source))
-        by, labels = "", None if label is None else [str(item) for item in columns[label]]
+        by, labels = "", None if label is None else array_files.labels_of(columns[label])
     elif how.index is None:
         remarks = (f"the index in the file{f', {by!r},' if by else ''} labels the rows (--index none leaves it out)",)
     kept = [j for j in range(len(names)) if j != label and names[j] not in how.ignore]

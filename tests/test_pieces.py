@@ -127,6 +127,16 @@ def test_the_pieces_are_the_rows_in_their_order(small: Path) -> None:
         assert {tuple(table.names) for table in found} == {tuple(whole.names)}
 
 
+def test_one_missing_label_leaves_those_of_its_piece_alone(small: Path) -> None:
+    ids = pd.Series(2**60 + np.arange(300), dtype="Int64")
+    ids[41] = None
+    name = written(NEW.assign(pump=ids), "parquet")
+    found = [piece.table for piece in pieces.pieces(Path(name), FileLayout(index="pump", features=tuple(NAMES)))]
+    assert len(found) > 3
+    labels = [label for table in found for label in table.labels or []]
+    assert labels == ["" if k == 41 else str(2**60 + k) for k in range(300)]
+
+
 @pytest.mark.parametrize(
     "text",
     [

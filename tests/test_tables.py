@@ -366,6 +366,23 @@ def test_labels_are_kept_to_the_letter_and_shown_without_what_steers(tmp_path: P
     assert always_fast[-1]
 
 
+@pytest.mark.parametrize("kind", ["Int64", "UInt64", "Int32", "str", "category", "datetime64[s]", "boolean"])
+def test_labels_of_which_one_is_missing_are_those_of_a_text_file(kind: str, tmp_path: Path) -> None:
+    """As floats, whole numbers of more than 53 bits would become one another."""
+    count = 2**31 - 9 if kind == "Int32" else 2**63 - 9
+    words = {"str": ["a", "b"], "category": ["a", "b"], "datetime64[s]": ["2024-01-01 08:15:00", "2024-01-02 09:30:00"]}
+    one, other = {**words, "boolean": [True, False]}.get(kind, [count, count + 2])
+    frame = pd.DataFrame({"id": pd.Series([one, None, other], dtype=kind), "a": [1.5, 2.5, 3.5]})
+    text = read(tmp_path, frame.to_csv(index=False), index="id")
+    assert text.labels == [str(one), "", str(other)]
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    table = read_table(tmp_path / "t.parquet", FileLayout(index="id"))
+    assert table.labels == text.labels
+    assert [table.label(i) for i in range(3)] == [f"{one} (row 1)", "row 2", f"{other} (row 3)"]
+    frame.set_index("id").to_parquet(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").labels == text.labels
+
+
 def test_points_that_may_separate_thousands_are_said(tmp_path: Path) -> None:
     said = "line 2, column 'a': '1.100' is read with a decimal point (write 1100 if it separates thousands, "
     table = read(tmp_path, "a;b\n1.100;0\n12.111;11\n")
