@@ -75,7 +75,8 @@ class Grid:
     names: list[str]
     rows: list[list[str]]
     lines: list[int]
-    below: list[int] = field(default_factory=list)  # lines of separators alone at the end, which are no rows
+    below: list[int] = field(default_factory=list)  # lines without a value at the end, which are no rows
+    single: bool = False  # without a separator, so that a gap is a line with nothing in it
 
 
 def number_of(text: str, decimal: str) -> float | None:
@@ -168,6 +169,8 @@ def _is_short(header: Sequence[str], width: int, text: str) -> bool:
 def _head(text: str, separator: str, count: int = HEAD) -> list[tuple[int, list[str]]]:
     found = []
     for row in _rows(text[:1_000_000], separator):
+        if not row[1]:
+            continue
         found.append(row)
         if len(found) == count:
             break
@@ -178,24 +181,29 @@ def _head(text: str, separator: str, count: int = HEAD) -> list[tuple[int, list[
 
 
 def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows with the line they begin in, without blank ones and comments before the first.
+    """Rows with the line they begin in, without blank lines and comments before the first; blank lines below have no cell.
 
-    A quoted cell with nothing in it, as tables of one column write a gap, is no blank row.
+    A quoted cell with nothing in it, as tables of one column write a gap, is no blank line, and an end of line with a
+    second carriage return, which Windows makes of one that has one already, is no line of its own.
     """
     if separator == " ":
         text = "\n".join(" ".join(line.split()) for line in text.replace("\r\n", "\n").split("\n"))
-    read = [""]
+    above = read = ""
 
     def noted() -> Iterator[str]:
-        for read[0] in io.StringIO(text, newline=""):
-            yield read[0]
+        nonlocal above, read
+        for line in io.StringIO(text, newline=""):
+            above, read = read, line
+            yield line
 
     reader = csv.reader(noted(), delimiter=separator, skipinitialspace=separator != "\t")
     line, started = 1, False
     try:
         for row in reader:
             begun, line = line, reader.line_num + 1
-            if not row or (len(row) == 1 and not row[0].strip() and '"' not in read[0]):
+            if not row or (len(row) == 1 and not row[0].strip() and '"' not in read):
+                if started and not (read == "\r\n" and above.endswith("\r")):
+                    yield begun, []
                 continue
             if not started and row[0].lstrip().lower().startswith(("#", "sep=")):
                 continue  # a comment, or the line by which spreadsheets tell one another the separator
@@ -218,9 +226,14 @@ def read_grid(text: str, name: str, layout: Layout) -> Grid:
             lines.append(line)
     except InputError as error:
         raise InputError(f"{name}, {error}") from error
-    while rows and len(rows[-1]) > 1 and not any(cell.strip() for cell in rows[-1]):
-        rows.pop()  # lines of separators alone, which spreadsheets leave below a table
+    single = max(map(len, [*rows, names or []]), default=0) == 1
+    if not single:
+        lines = [line for line, row in zip(lines, rows, strict=True) if row]
+        rows = [row for row in rows if row]
+    while rows and not (single and rows[-1]) and not any(cell.strip() for cell in rows[-1]):
+        rows.pop()  # lines of separators alone, which spreadsheets leave below a table, or blank ones
         below.insert(0, lines.pop())
+    rows = [row or [""] for row in rows]
     if not rows:
         raise InputError(f"{name}: no row was found below the names of columns; give a file with numbers in it")
     if names is None:
@@ -239,7 +252,7 @@ def read_grid(text: str, name: str, layout: Layout) -> Grid:
                 f"{name}, line {line}: {len(row)} cells were found where line {first} has {len(names)}; "
                 "check separators and quotes in that line, or give --separator"
             )
-    return Grid(names, rows, lines, below)
+    return Grid(names, rows, lines, below, single)
 
 
 def fast_values(
@@ -326,5 +339,7 @@ def _kept(text: str, layout: Layout, values: Array, width: int) -> Any:
             kept[i] = False
         elif count != width - 1:
             return None
+    if width == 1 and gaps[0] and not layout.header:
+        return None  # a blank line above the first row is none, where one below it is a gap
     # Rows of separators alone at the end of a table are left out, which takes looking at the whole.
     return None if not kept.any() or gaps[np.flatnonzero(kept)[-1]].all() else kept

@@ -164,9 +164,10 @@ def _ended(grid: csv_files.Grid) -> tuple[str, ...]:
     if not grid.below:
         return ()
     first, last = grid.below[0], grid.below[-1]
+    found = "nothing in them" if grid.single else "separators alone"
     if first == last:
-        return (f"line {first}, the last, has separators alone and is no row",)
-    return (f"{len(grid.below)} lines at the end, {first} to {last}, have separators alone and are no rows",)
+        return (f"line {first}, the last, has {found.replace('them', 'it')} and is no row",)
+    return (f"{len(grid.below)} lines at the end, {first} to {last}, have {found} and are no rows",)
 
 
 def _check_flags(table: Table, grid: csv_files.Grid, columns: Sequence[int], how: FileLayout) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -327,8 +328,34 @@ def test_gaps_of_a_single_column_are_rows(gaps: list[int], tmp_path: Path) -> No
     table = read(tmp_path, written)
     assert table.values[:, 0] == pytest.approx(frame["level"].to_numpy(), nan_ok=True, abs=0)
     assert table.places.tolist() == list(range(2, 8))
-    spaced = read(tmp_path, written.replace("\n", "\n\n  \n"))
-    assert spaced.values[:, 0] == pytest.approx(frame["level"].to_numpy(), nan_ok=True, abs=0)
+    # Text files of Windows that end lines themselves.
+    ended = read(tmp_path, written.replace("\n", "\r\r\n"))
+    assert ended.values[:, 0] == pytest.approx(frame["level"].to_numpy(), nan_ok=True, abs=0)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("gaps", [[3], [1, 2, 4], [2, 5]])
+def test_blank_lines_between_rows_of_a_single_column_are_gaps(
+    gaps: list[int], named: bool, tmp_path: Path, always_fast: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """polars writes them so; what stands above and below the table is no row, and the latter is said."""
+    levels = [None if k in gaps else value for k, value in enumerate([4.5, 3.75, -1.0, 4.0, 2.5, 6.125])]
+    written = pl.DataFrame({"level": levels}).write_csv(include_header=named)
+    last = max(k for k in range(6) if k not in gaps) + 1
+    for above, below in (("", ""), ("\n", "\n  \n"), ("# levels\n\n", "")):
+        for fast in (0, 10**9):
+            monkeypatch.setattr(csv_files, "FAST", fast)
+            table = read(tmp_path, above + written + below)
+            assert table.values[:, 0] == pytest.approx(np.array(levels[:last], float), nan_ok=True, abs=0)
+            begun, lines = 1 + named + above.count("\n"), (above + written + below).count("\n")
+            assert table.places.tolist() == list(range(begun, begun + last))
+            left = lines - int(table.places[-1])
+            many = f"{left} lines at the end, {begun + last} to {lines}, have nothing in them and are no rows"
+            assert (
+                table.remarks
+                == ((), (f"line {lines}, the last, has nothing in it and is no row",), (many,))[min(left, 2)]
+            )
+    assert any(always_fast) == (5 not in gaps)  # the end of a table takes looking at the whole
 
 
 def test_text_of_a_file_cannot_steer_a_terminal(tmp_path: Path) -> None:
@@ -521,6 +548,23 @@ CELLS = [
     "-NAN",
     "#N/A",
 ]
+
+
+def assert_read_alike(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "gaps.csv"
+    path.write_bytes(text.encode())
+    found = []
+    for fast in (0, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(csv_files, "FAST", fast)
+            try:
+                table = read_table(path)
+                found.append((repr(table.values.tolist()), table.names, table.places.tolist(), table.labels))
+            except InputError as error:
+                found.append(str(error))
+    assert found[0] == found[1]
+
+
 LINES = ["", "  ", "1.5", ",,", "1,2", "1,2,3,4", "1,2,3,", '"1",2,3', "1,2,3\r", "\t"]
 
 
@@ -542,18 +586,18 @@ LINES = ["", "  ", "1.5", ",,", "1,2", "1,2,3,4", "1,2,3,", '"1",2,3', "1,2,3\r"
 def test_pandas_reads_gaps_and_broken_lines_as_the_other_reader(
     rows: list[str], head: str, end: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = tmp_path_factory.getbasetemp() / "gaps.csv"
-    path.write_bytes((head + "\n".join(rows) + end).encode())
-    found = []
-    for fast in (0, 10**9):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(csv_files, "FAST", fast)
-            try:
-                table = read_table(path)
-                found.append((repr(table.values.tolist()), table.names, table.places.tolist(), table.labels))
-            except InputError as error:
-                found.append(str(error))
-    assert found[0] == found[1]
+    assert_read_alike(head + "\n".join(rows) + end, tmp_path_factory)
+
+
+@given(
+    rows=st.lists(st.sampled_from(["1.5", "-2", "4", "", "  ", "NA", "x", '""', "1,2", "7\r"]), min_size=1, max_size=8),
+    head=st.sampled_from(["a\n", "", "\n", "a\r\n", "\na\n"]),
+    end=st.sampled_from(["\n", "", "\n\n", "\n \n", "\r\n"]),
+)
+def test_pandas_reads_a_single_column_as_the_other_reader(
+    rows: list[str], head: str, end: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert_read_alike(head + "\n".join(rows) + end, tmp_path_factory)
 
 
 def test_pandas_reads_gaps(tmp_path: Path, always_fast: list[bool]) -> None:
