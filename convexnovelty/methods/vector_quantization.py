@@ -51,7 +51,8 @@ def vector_quantization(
     slack_penalty : the price C of leaving a point uncovered. None covers every point, and so does any price of 1 or
         more, since a point can always be covered by itself at weight 1.
     metric : a name that scipy's ``cdist`` knows, or a function of two vectors. The variances of "seuclidean" and the
-        covariance of "mahalanobis" are those of ``points``, with divisor n - 1, for new points too.
+        covariance of "mahalanobis" are those of ``points``, with divisor n - 1, for new points too. Every point has to lie
+        within the radius from itself.
 
     Returns
     -------

@@ -410,6 +410,11 @@ def test_the_region_quantizes_new_points():
             {"points": [[1, 1], [0, 0], [1, 0]], "metric": "russellrao"},
             "metric: 'russellrao' takes row 1 of points to lie at 1 ",
         ),
+        # Of fractions, scipy's is no count: (1/2 + 1/2) / (2 * 1/2 + 1/2 + 1/2) from the second row to itself.
+        (
+            {"points": [[1, 0], [0.5, 0.5]], "radius": 0.4, "metric": "dice"},
+            "metric: 'dice' takes row 1 of points to lie at 0.5 ",
+        ),
         ({"metric": lambda x, z: 0.6 + abs(x[0] - z[0])}, "takes row 0 of points to lie at 0.6 from itself"),
     ],
 )
