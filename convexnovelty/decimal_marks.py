@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from convexnovelty.csv_files import Grid, number_of
 from convexnovelty.errors import InputError
 
-__all__ = ["check_commas", "check_learnt", "check_points"]
+__all__ = ["PADDED", "check_commas", "check_learnt", "check_points", "check_split"]
 
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 WHOLE = re.compile(r"[+-]?\d+")
+PADDED = re.compile(r"0\d+")  # as digits behind a decimal mark are
 
 
 def check_commas(grid: Grid, name: str) -> None:
@@ -28,6 +29,25 @@ def check_commas(grid: Grid, name: str) -> None:
                 first = first or f"line {line}: {cell.strip()!r}"
     if first:
         raise InputError(f"{name}, {first} may have a decimal comma or thousands; give --decimal comma, or write 1234")
+
+
+def check_split(grid: Grid, name: str) -> None:
+    """Refuse a comma that was taken for a separator of two whole numbers where the second has the form of decimals: 3,05.
+
+    Raises InputError with the first such row.
+    """
+    first = ""
+    for line, row in zip(grid.lines, grid.rows, strict=True):
+        cells = [cell.strip() for cell in row]
+        if len(cells) != 2 or not WHOLE.fullmatch(cells[0]) or not cells[1].isdecimal():
+            return
+        if PADDED.fullmatch(cells[1]):
+            first = first or f"line {line}: {','.join(cells)!r}"
+    if first:
+        raise InputError(
+            f"{name}, {first} may be one number with a comma between its digits, or two; give --separator ';' if it is one, "
+            "--separator ',' if it is two"
+        )
 
 
 def check_points(grid: Grid, name: str) -> tuple[str, ...]:

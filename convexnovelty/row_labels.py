@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from convexnovelty.csv_files import Grid, Layout, number_of
+from convexnovelty.decimal_marks import PADDED
 from convexnovelty.errors import InputError
 
 __all__ = ["BESIDE", "KEY", "NAMELESS", "check_labels", "check_short", "refused_short", "remark_on"]
@@ -18,7 +19,6 @@ __all__ = ["BESIDE", "KEY", "NAMELESS", "check_labels", "check_short", "refused_
 #: What stands for the name of labels that have none: cells beside those with names, or a column whose name is empty.
 BESIDE, NAMELESS = "cells without a name", "first column without a name"
 KEY = re.compile(r"(?i:(?:.*[ _-])?(?:id|index|idx|row|rowid|no|nr|key|uuid))|.*[a-z]I[dD]")
-PADDED = re.compile(r"0\d+")
 
 
 def remark_on(layout: Layout, name: str) -> str:

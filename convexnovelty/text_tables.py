@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from convexnovelty import csv_files, row_labels
-from convexnovelty.decimal_marks import check_commas, check_learnt, check_points
+from convexnovelty.decimal_marks import check_commas, check_learnt, check_points, check_split
 from convexnovelty.errors import InputError
 from convexnovelty.tables import FileLayout, Table, flag_found, label_column, needed, printable
 
@@ -45,6 +45,8 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     said = f"{layout}{', ' + encoding if encoding else ''}"
     grid = csv_files.read_grid(_first_lines(text) if len(text) > csv_files.FAST else text, file, layout)
     first = _first_row(grid, layout, how, file)
+    if layout.separator == "," and not layout.header and how.separator is None:
+        check_split(grid, file)
     remarks: tuple[str, ...] = ()
     if how.decimal is None and how.mark:
         pass  # the rows learnt from have told, and what contradicts them is looked for below

@@ -136,6 +136,12 @@ def test_a_decimal_point_that_is_one(text: str, how: dict[str, Any], tmp_path: P
     assert read(tmp_path, text, **how).values[:2, 1].tolist() == [1.003, 999.0]
 
 
+def test_a_comma_between_two_numbers_or_in_one_is_as_given(tmp_path: Path) -> None:
+    text = "19985,71\n-20013,5\n3,05\n"
+    assert read(tmp_path, text, separator=";").values.tolist() == [[19985.71], [-20013.5], [3.05]]
+    assert read(tmp_path, text, separator=",").values.tolist() == [[19985, 71], [-20013, 5], [3, 5]]
+
+
 def test_labels_and_columns_left_out(tmp_path: Path) -> None:
     text = "id,name,a\n1,x,5\n2,y,6\n"
     table = read(tmp_path, text, index="name", ignore=("id",))
@@ -272,6 +278,11 @@ FAULTS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
 }
 
 
+FAULTS["decimal commas of one column without a name"] = (
+    "19985,71\n-20013,5\n3,05\n",
+    {},
+    "line 3: '3,05' may be one number with a comma between its digits, or two; give --separator ';'",
+)
 BESIDE = "rows have one cell more than there are names, and the first would label them, but"
 FAULTS |= {
     "decimal commas beside commas": (
