@@ -13,6 +13,7 @@ __all__ = ["PADDED", "check_commas", "check_learnt", "check_points", "check_spli
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 WHOLE = re.compile(r"[+-]?\d+")
 PADDED = re.compile(r"0\d+")  # as digits behind a decimal mark are
+BEHIND = re.compile(r"\d+([eE][+-]?\d+)?")
 
 
 def check_commas(grid: Grid, name: str) -> None:
@@ -31,23 +32,25 @@ def check_commas(grid: Grid, name: str) -> None:
         raise InputError(f"{name}, {first} may have a decimal comma or thousands; give --decimal comma, or write 1234")
 
 
-def check_split(grid: Grid, name: str) -> None:
-    """Refuse a comma that was taken for a separator of two whole numbers where the second has the form of decimals: 3,05.
+def check_split(grid: Grid, name: str) -> tuple[str, ...]:
+    """What is to be said of commas that were taken for separators of two numbers and may be decimal commas of one: 3,5.
 
-    Raises InputError with the first such row.
+    Refused are those before a zero that further digits follow: 3,05. Raises InputError with the first such row.
     """
-    first = ""
+    written = []
     for line, row in zip(grid.lines, grid.rows, strict=True):
         cells = [cell.strip() for cell in row]
-        if len(cells) != 2 or not WHOLE.fullmatch(cells[0]) or not cells[1].isdecimal():
-            return
-        if PADDED.fullmatch(cells[1]):
-            first = first or f"line {line}: {','.join(cells)!r}"
-    if first:
-        raise InputError(
-            f"{name}, {first} may be one number with a comma between its digits, or two; give --separator ';' if it is one, "
-            "--separator ',' if it is two"
-        )
+        if len(cells) != 2 or not WHOLE.fullmatch(cells[0]) or not BEHIND.fullmatch(cells[1]):
+            return ()
+        written.append((line, ",".join(cells), PADDED.match(cells[1])))
+    for line, text, padded in written:
+        if padded:
+            raise InputError(
+                f"{name}, line {line}: {text!r} may be one number with a comma between its digits, or two; give "
+                "--separator ';' if it is one, --separator ',' if it is two"
+            )
+    line, text, _ = written[0]
+    return (f"line {line}: {text!r} is read as two numbers (give --separator ';' if it is one with a decimal comma)",)
 
 
 def check_points(grid: Grid, name: str) -> tuple[str, ...]:

@@ -45,9 +45,8 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     said = f"{layout}{', ' + encoding if encoding else ''}"
     grid = csv_files.read_grid(_first_lines(text) if len(text) > csv_files.FAST else text, file, layout)
     first = _first_row(grid, layout, how, file)
-    if layout.separator == "," and not layout.header and how.separator is None:
-        check_split(grid, file)
-    remarks: tuple[str, ...] = ()
+    alone = layout.separator == "," and not layout.header and how.separator is None
+    remarks = check_split(grid, file) if alone else ()
     if how.decimal is None and how.mark:
         pass  # the rows learnt from have told, and what contradicts them is looked for below
     elif how.decimal is None and layout.decimal == ",":

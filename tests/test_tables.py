@@ -140,6 +140,13 @@ def test_a_comma_between_two_numbers_or_in_one_is_as_given(tmp_path: Path) -> No
     text = "19985,71\n-20013,5\n3,05\n"
     assert read(tmp_path, text, separator=";").values.tolist() == [[19985.71], [-20013.5], [3.05]]
     assert read(tmp_path, text, separator=",").values.tolist() == [[19985, 71], [-20013, 5], [3, 5]]
+    told = read(tmp_path, "-7,5\n8,25e-3\n")
+    assert told.values.tolist() == [[-7, 5], [8, 0.025]]
+    assert told.remarks == (
+        "line 1: '-7,5' is read as two numbers (give --separator ';' if it is one with a decimal comma)",
+    )
+    assert not read(tmp_path, "-7,5\n8,-2\n").remarks
+    assert not read(tmp_path, "a,b\n-7,5\n8,2\n").remarks
 
 
 def test_labels_and_columns_left_out(tmp_path: Path) -> None:
