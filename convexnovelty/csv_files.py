@@ -61,9 +61,12 @@ class Layout:
     label_first: bool  # a first column without a name, as spreadsheets, pandas and R write labels of rows
     short: bool = False  # rows have one cell more than there are names
     sure: bool = False  # such labels are quoted, as R does, or were asked for
+    hashed: bool = False  # the row of names begins with the sign of a comment, as NumPy writes it
 
     def __str__(self) -> str:
         names = "names in the first row" if self.header else "no names of columns"
+        if self.hashed:
+            names = "names in the comment above the first row"
         mark = "decimal comma" if self.decimal == "," else "decimal point"
         return f"{SEPARATORS.get(self.separator, repr(self.separator))}-separated, {mark}, {names}"
 
@@ -107,10 +110,12 @@ def layout_of(text: str, name: str, separator: str | None, decimal: str | None, 
     best: tuple[tuple[float, int], str, str, list[list[str]]] | None = None
     candidates = list(SEPARATORS) if separator is None else [separator]
     split = any(len(row) > 1 for c in candidates if c != " " for _, row in _head(text, c, 1))
+    found = False
     for candidate in candidates:
         rows = [row for _, row in _head(text, candidate)]
         if not rows:
-            raise InputError(f"{name}: no row was found; give a file with numbers in it")
+            continue
+        found = True
         body = rows[1:] or rows
         widths = [len(row) for row in body]
         width = max(set(widths), key=lambda w: (widths.count(w), w))
@@ -124,10 +129,15 @@ def layout_of(text: str, name: str, separator: str | None, decimal: str | None, 
             key = (round(even / (len(body) + 1) * numbers, 9), width)
             if best is None or key > best[0]:
                 best = key, candidate, mark, rows
+    if not found:
+        raise InputError(f"{name}: no row was found; give a file with numbers in it")
     if best is None:
         raise InputError(f"{name}: no separator gives rows of equal length; give --separator, and check the first rows")
     _, chosen, mark, rows = best
     names = _has_names(rows, mark) if header is None else header
+    above = _names_above(text, chosen, mark, rows[0]) if header is None and not names else []
+    if above:
+        names, rows = True, [above, *rows]
     body = rows[1:] if names else rows
     unnamed = bool(names and len(rows[0]) > 1 and UNNAMED.fullmatch(rows[0][0].strip()))
     # Separators at the ends of rows make a cell more too, which is empty throughout.
@@ -135,7 +145,17 @@ def layout_of(text: str, name: str, separator: str | None, decimal: str | None, 
         len(row) > len(rows[0]) and row[-1].strip() for row in body
     )
     last = text[:100_000].replace("\r", "\n").rstrip("\n \t,;|").rpartition("\n")[2]
-    return Layout(chosen, mark, names, short or unnamed, short, last.lstrip().startswith('"'))
+    return Layout(chosen, mark, names, short or unnamed, short, last.lstrip().startswith('"'), bool(above))
+
+
+def _names_above(text: str, separator: str, decimal: str, first: Sequence[str]) -> list[str]:
+    """The cells of the comment above a first row without names, if they are names of its columns; words between blanks
+    are hardly that, and a comment on an only column may say anything.
+    """
+    cells = [cell.strip() for cell in next(_rows(text[:1_000_000], separator, hashed=True))[1]]
+    if separator == " " or len(first) < 2 or len(cells) != len(first) or len(set(cells)) < len(cells):
+        return []
+    return [] if any(number_of(cell, decimal) is not None for cell in cells) else cells
 
 
 def _has_names(rows: Sequence[Sequence[str]], decimal: str) -> bool:
@@ -180,8 +200,11 @@ def _head(text: str, separator: str, count: int = HEAD) -> list[tuple[int, list[
     return found
 
 
-def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(text: str, separator: str, *, hashed: bool = False) -> Iterator[tuple[int, list[str]]]:
     """Rows with the line they begin in, without blank lines and comments before the first; blank lines below have no cell.
+
+    ``hashed`` says that the comment above the first row is one as well. If all lines are comments, those from the first one
+    with numbers are rows whose labels begin like one.
 
     A quoted cell with nothing in it, as tables of one column write a gap, is no blank line, and an end of line with a
     second carriage return, which Windows makes of one that has one already, is no line of its own.
@@ -198,6 +221,7 @@ def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 
     reader = csv.reader(noted(), delimiter=separator, skipinitialspace=separator != "\t")
     line, started = 1, False
+    comments: list[tuple[int, list[str]]] = []
     try:
         for row in reader:
             begun, line = line, reader.line_num + 1
@@ -205,12 +229,39 @@ def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
                 if started and not (read == "\r\n" and above.endswith("\r")):
                     yield begun, []
                 continue
-            if not started and row[0].lstrip().lower().startswith(("#", "sep=")):
-                continue  # a comment, or the line by which spreadsheets tell one another the separator
+            if not started and row[0].lstrip().startswith("#"):
+                comments.append((begun, row))
+                continue
+            if not started and row[0].lstrip().lower().startswith("sep="):
+                continue  # the line by which spreadsheets tell one another the separator
+            if not started and hashed:
+                yield from _uncommented(comments, begun)
             started = True
             yield begun, row
+        first = next((k for k, (_, row) in enumerate(comments) if _measured(row)), None)
+        if not started and first is not None:
+            if hashed:
+                yield from _uncommented(comments[:first], comments[first][0])
+            yield from comments[first:]
     except csv.Error as error:
         raise InputError(f"line {reader.line_num}: cannot be read ({error}); check its quotes") from error
+
+
+def _uncommented(comments: Sequence[tuple[int, list[str]]], below: int) -> Iterator[tuple[int, list[str]]]:
+    """The last of the comments without its sign, if it stands right above the line ``below``."""
+    for line, row in comments[-1:]:
+        if line == below - 1:
+            yield line, [row[0].lstrip().lstrip("#").strip(), *row[1:]]
+
+
+def _measured(row: Sequence[str]) -> bool:
+    """Whether there is nothing but numbers and gaps behind a label that begins like a comment, and a number."""
+    if not re.match(r"\s*#\w", row[0]):
+        return False
+    found = [(number_of(cell, "."), number_of(cell, ",")) for cell in row[1:]]
+    return all(pair != (None, None) for pair in found) and any(
+        value == value for pair in found for value in pair if value is not None
+    )
 
 
 def read_grid(text: str, name: str, layout: Layout) -> Grid:
@@ -218,7 +269,7 @@ def read_grid(text: str, name: str, layout: Layout) -> Grid:
     rows, lines, names = [], [], None
     below: list[int] = []
     try:
-        for line, row in _rows(text, layout.separator):
+        for line, row in _rows(text, layout.separator, hashed=layout.hashed):
             if layout.header and names is None:
                 names, first = [cell.strip() for cell in row], line
                 continue

@@ -21,6 +21,7 @@ __all__ = ["Opened", "labelled", "opened", "read_text"]
 THOUSANDS = re.compile(
     r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:\.\d{3})+,\d*|(?:,\d{3}){2,}|(?:\.\d{3}){2,}|(?:[' \u00a0\u202f]\d{3})+(?:[.,]\d*)?)"
 )
+HASHED = re.compile(r"#\w+")
 COUNTED = 20  # rows from which a column that counts upwards is believed to be no accident
 
 
@@ -239,7 +240,8 @@ def _counts(cells: Sequence[str]) -> bool:
 
 def _is_word(cell: str) -> bool:
     """Whether a cell is a name: "5,000" or "2 kg" want correcting, and a line break is the trace of an open quote."""
-    return cell[:1].isalpha() and "\n" not in cell and csv_files.number_of(cell, ".") is None
+    named = cell[:1].isalpha() or HASHED.fullmatch(cell)
+    return bool(named) and "\n" not in cell and csv_files.number_of(cell, ".") is None
 
 
 def _text_found(

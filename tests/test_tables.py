@@ -88,6 +88,44 @@ def test_lines_are_those_of_the_file(name: str, places: list[int], label: str, t
     assert table.label(0) == label
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_names_above_numbers_as_numpy_writes_them(separator: str, tmp_path: Path) -> None:
+    path, names = tmp_path / "t.csv", ["flow", "heat loss", "level"]
+    np.savetxt(path, DATA.iloc[:9, :3], delimiter=separator, header=f"3 May, by hand\n{separator.join(names)}")
+    table = read_table(path)
+    assert table.names == names
+    assert table.layout.endswith("names in the comment above the first row")
+    np.testing.assert_array_equal(table.values, DATA.iloc[:9, :3])
+    assert table.places.tolist() == list(range(3, 12))
+    assert read_table(path, FileLayout(header=False)).names == ["column 1", "column 2", "column 3"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# 3 May, by hand\n1.5,2,3\n2.5,3,4\n",
+        "# a,b,c\n\n1.5,2,3\n2.5,3,4\n",
+        "# a,b,a\n1.5,2,3\n2.5,3,4\n",
+        "# a,2,c\n1.5,2,3\n2.5,3,4\n",
+        "# three of them\n1.5 2 3\n2.5 3 4\n",
+    ],
+)
+def test_comments_that_name_no_columns(text: str, tmp_path: Path) -> None:
+    table = read(tmp_path, text)
+    assert table.names == ["column 1", "column 2", "column 3"]
+    assert table.values.tolist() == [[1.5, 2, 3], [2.5, 3, 4]]
+
+
+@pytest.mark.parametrize("head", ["", "# by hand, 3 May\n", "#no,a,b\n", "no,a,b\n"])
+@pytest.mark.parametrize("sign", ["", "#"])
+def test_labels_that_begin_as_comments_do(sign: str, head: str, tmp_path: Path) -> None:
+    rows = [f"{sign}p{k},{1.5 + k},{'' if k == 2 else k}" for k in range(4)]
+    table = read(tmp_path, head + "\n".join(rows))
+    assert table.labels == [f"{sign}p{k}" for k in range(4)]
+    assert table.names == (["a", "b"] if "no" in head else ["column 2", "column 3"])
+    np.testing.assert_array_equal(table.values, [[1.5, 0], [2.5, 1], [3.5, np.nan], [4.5, 3]])
+
+
 def test_a_line_break_inside_quotes_moves_the_lines_below(tmp_path: Path) -> None:
     table = read(tmp_path, 'who,a\n"one\ntwo",1\n"three",2\n', index="who")
     assert table.places.tolist() == [2, 4]
@@ -228,6 +266,7 @@ FAULTS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "too few cells": ("a,b\n1,2\n\n1\n", {}, "line 4: 1 cells were found where line 1 has 2"),
     "a name twice": ("a,b,a\n1,2,3\n", {}, "columns 'a' occur more than once"),
     "nothing": ("", {}, "no row was found"),
+    "comments alone": ("# by hand\n# 3, 5\n# 3 May, 2\n# 7\n", {}, "no row was found; give a file"),
     "blank lines alone": ("\n\n", {}, "no row was found"),
     "names alone": ("a,b\n", {}, "no row was found below the names"),
     "bytes": (b"\x00\x01\x02\x00", {}, "bytes that are no text were found"),
