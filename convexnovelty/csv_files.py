@@ -43,6 +43,7 @@ MISSING = frozenset(
     ]
 )
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spaces"}
+DIVIDING = ";\t|"  # what has hardly another meaning than to separate, unlike commas and blanks
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 UNNAMED = re.compile(
     r"|unnamed: 0|\.\.\.1", re.IGNORECASE
@@ -105,9 +106,10 @@ def layout_of(text: str, name: str, separator: str | None, decimal: str | None, 
     """The layout of a file from its first rows; what is given is not guessed.
 
     Every separator is tried with every decimal mark. The one is taken under which rows have equally many cells and
-    most cells are numbers; of equals the one with more columns.
+    most cells are numbers, less those in which other separators are left: beside "a;1,5" a comma leaves "a;1" and 5. Of
+    equals the one with more numbers is taken, then the one that leaves fewer separators, then the one with more columns.
     """
-    best: tuple[tuple[float, int], str, str, list[list[str]]] | None = None
+    best: tuple[tuple[float, float, int, int], str, str, list[list[str]]] | None = None
     candidates = list(SEPARATORS) if separator is None else [separator]
     split = any(len(row) > 1 for c in candidates if c != " " for _, row in _head(text, c, 1))
     found = False
@@ -123,10 +125,13 @@ def layout_of(text: str, name: str, separator: str | None, decimal: str | None, 
             continue  # "a,b" is a row of two, and no column of decimal commas
         shorter = len(rows) > 1 and _is_short(rows[0], width, text)
         even = sum(len(row) == width for row in body) + (len(rows[0]) == width or shorter)
+        cells = [cell for row in body for cell in row]
+        left = [sum(sign in cell for sign in DIVIDING if sign != candidate) for cell in cells]
+        mixed = sum(map(bool, left))
+        share = even / (len(body) + 1) / max(1, len(cells))
         for mark in ".," if decimal is None else decimal:
-            cells = [cell for row in body for cell in row]
-            numbers = sum(number_of(cell, mark) is not None for cell in cells) / max(1, len(cells))
-            key = (round(even / (len(body) + 1) * numbers, 9), width)
+            numbers = sum(number_of(cell, mark) is not None for cell in cells)
+            key = (round(share * max(numbers - mixed, 0), 9), round(share * numbers, 9), -sum(left), width)
             if best is None or key > best[0]:
                 best = key, candidate, mark, rows
     if not found:

@@ -126,6 +126,17 @@ def test_labels_that_begin_as_comments_do(sign: str, head: str, tmp_path: Path) 
     np.testing.assert_array_equal(table.values, [[1.5, 0], [2.5, 1], [3.5, np.nan], [4.5, 3]])
 
 
+@pytest.mark.parametrize("mark", [".", ","])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("label", ["p", "a b", "#", "x;y"])
+def test_labels_and_numbers_of_files_without_names(separator: str, mark: str, label: str, tmp_path: Path) -> None:
+    """As pandas writes them, which quotes what has the separator in it."""
+    frame = pd.DataFrame({"who": [f"{label}{k}" for k in range(9)], "size": 3.5 + np.arange(9)})
+    table = read(tmp_path, frame.to_csv(sep=separator, decimal=mark, index=False, header=False), index="column 1")
+    assert table.values.ravel().tolist() == frame["size"].tolist()
+    assert table.labels == frame["who"].tolist()
+
+
 def test_a_line_break_inside_quotes_moves_the_lines_below(tmp_path: Path) -> None:
     table = read(tmp_path, 'who,a\n"one\ntwo",1\n"three",2\n', index="who")
     assert table.places.tolist() == [2, 4]
