@@ -18,6 +18,9 @@ __all__ = ["Spectrum", "factored", "leading", "own_axes", "own_root", "refuse_in
 
 EPS = float(np.finfo(np.float64).eps)
 
+# How many times p eps of the largest eigenvalue of correlations another one may be and still be rounding.
+ROUNDING = 10.0
+
 # A negative eigenvalue below this share of the largest is rounding of whoever computed the covariance.
 NEGATIVE = 1e-10
 
@@ -28,23 +31,24 @@ Spectrum = tuple[Array, Array, Array]
 def spectrum(S: Array, name: str = "covariance") -> Spectrum:
     r"""Scales, deviations and axes of a symmetric matrix, :math:`S = D V' \mathrm{diag}(\sigma^2) V D`.
 
-    The rows of V are the eigenvectors of the correlation matrix with an eigenvalue above p eps times the largest.
-    Raises IndefiniteError, with the eigenvalue, if S has a negative one that rounding does not explain.
+    The rows of V are the eigenvectors of the correlation matrix with an eigenvalue above 10 p eps times the largest:
+    a negative one of that size is rounding, and so may a positive one be. Raises IndefiniteError, with the eigenvalue, if S
+    has a negative one that rounding does not explain.
     """
     p = S.shape[0]
     variances = S.diagonal()
     scale = np.sqrt(np.maximum(variances, 0.0))
     divisor = np.where(scale > 0, scale, 1.0)
     values, vectors = np.linalg.eigh(S / divisor[:, None] / divisor)
-    if values[0] >= -10.0 * p * EPS * max(values[-1], 0.0):
-        keep = values > p * EPS * values[-1]
+    if values[0] >= -ROUNDING * p * EPS * max(values[-1], 0.0):
+        keep = values > ROUNDING * p * EPS * values[-1]
         return scale, np.sqrt(values[keep][::-1]), np.ascontiguousarray(vectors[:, keep].T[::-1])
     # Rounding in a nearly constant column can look indefinite once that column is blown up to variance 1, so the
     # eigenvalues in the given units decide.
     values, vectors = np.linalg.eigh(S)
     largest = float(np.abs(values).max())
     _judged(values, name)
-    keep = values > p * EPS * largest
+    keep = values > ROUNDING * p * EPS * largest
     return np.ones(p), np.sqrt(values[keep][::-1]), np.ascontiguousarray(vectors[:, keep].T[::-1])
 
 

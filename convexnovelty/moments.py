@@ -300,7 +300,7 @@ class Moments:
     def factor(self) -> Array:
         """F of shape (r, p) with F'F = S and r the rank of S.
 
-        The rank is judged in columns scaled to variance 1: eigenvalues of the correlation matrix above p eps times
+        The rank is judged in columns scaled to variance 1: eigenvalues of the correlation matrix above 10 p eps times
         the largest count. With low rank plus a diagonal the singular values do, which tell more, but none that rounding
         of an estimate's mean explains. A change of units of the columns changes F by the same units, and never r.
         """

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -817,10 +819,62 @@ def test_dear_slacks_of_classes_that_overlap(C, data):
 
 
 def test_slacks_that_are_dear_beyond_rounding_are_refused_by_coordinates():
-    """Multipliers of 1e12 leave a value unknown, which the message brackets."""
+    """Multipliers of 1e13 leave a value unknown, which the message brackets; of 1e12 it is that of the program."""
     P, N = load_iris().data[100:, :2], cn.Moments.estimate(load_iris().data[50:100, :2])
+    n, p = P.shape
+    rows, bounds = np.hstack([P - N.mean, np.eye(n)]), [(None, None)] * p + [(0, None)] * n
+    least = linprog(np.append(np.zeros(p), np.ones(n)), -rows, -np.ones(n), bounds=bounds)
+    w = least.x[:p]
+    found = module.coordinate_descent(P, N, 1e12).objective
+    assert 1e12 * least.fun * (1 - 1e-12) <= found <= (1e12 * least.fun + w @ N.covariance @ w) * (1 + 1e-12)
     with pytest.raises(SolverError, match=r"the value lies between .* slacks are so dear"):
-        module.coordinate_descent(P, N, 1e12)
+        module.coordinate_descent(P, N, 1e13)
+
+
+@pytest.mark.parametrize("seed", [10, 14, 5])
+@pytest.mark.parametrize("added", ["ridge", "category"])
+def test_one_hot_columns_of_negatives_leave_a_direction_free(added, seed):
+    """Columns that sum to one, which positives do not: a ridge, and a category that is dropped, decide what no variance does."""
+    rng, n = np.random.default_rng(seed), 200
+    X = np.c_[rng.normal(45, 12, n).round() / 10, rng.beta(2, 5, n).round(3), np.eye(3)[rng.integers(0, 3, n)]]
+    negatives, mean, sizes = cn.Moments.estimate(X), X.mean(axis=0), X.std(axis=0)
+    positives = mean + 2 * sizes * rng.choice([-1, 1], size=5) + 0.5 * sizes * rng.normal(size=(12, 5))
+    for uncertainty, grown in ((None, 1.0), (sets.LoewnerInterval(0.05, "nominal"), 1.05)):
+        w = cp.Variable(5)
+        cost = grown * cp.sum_squares((X - mean) @ w) / n
+        held = [(positives - mean) @ w >= 1]
+        machine = cn.moment_classifier(positives, negatives, uncertainty=uncertainty)
+        if added == "ridge":
+            cost, made = (
+                cost + 0.3 * cp.sum_squares(cp.multiply(sizes, w)),
+                machine.plus(lambda v: 0.3 * cp.sum_squares(cp.multiply(sizes, v["w"]))),
+            )
+        else:
+            held, made = [*held, w[4] == 0], machine.subject_to(lambda v: [v["w"][4] == 0])
+        right = cp.Problem(cp.Minimize(cost), held).solve(solver="CLARABEL")
+        assert made.solve().objective == pytest.approx(right, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("rest", [1e-2, 1e-4, 1e-5])
+def test_a_value_that_hangs_on_a_thin_direction_is_right_or_doubted(rest):
+    """A total of others but for a small rest: where the objective alone has a unit of rest^2, what is added has none."""
+    rng, n = np.random.default_rng(1), 200
+    X = np.eye(3)[rng.integers(0, 3, n)] + np.c_[np.zeros((n, 2)), rest * rng.normal(size=n)]
+    negatives, mean, sizes = cn.Moments.estimate(X), X.mean(axis=0), X.std(axis=0)
+    positives = mean + 2 * sizes * [1, -1, 1] + 0.5 * sizes * rng.normal(size=(12, 3))
+    w = cp.Variable(3)
+    cost = 1.05 * cp.sum_squares((X - mean) @ w) / n + 0.3 * cp.sum_squares(cp.multiply(sizes, w))
+    right = cp.Problem(cp.Minimize(cost), [(positives - mean) @ w >= 1]).solve(solver="CLARABEL")
+    machine = cn.moment_classifier(positives, negatives, uncertainty=sets.LoewnerInterval(0.05, "nominal"))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = machine.plus(lambda v: 0.3 * cp.sum_squares(cp.multiply(sizes, v["w"]))).solve().objective
+    doubts = [
+        float(re.search(r"a share of (\S+) of itself", str(one.message))[1])
+        for one in told
+        if "a share of" in str(one.message)
+    ]
+    assert abs(found / right - 1) <= 1e-5 + max(doubts, default=0.0)
 
 
 def test_a_price_that_no_solver_resolves_is_named():
