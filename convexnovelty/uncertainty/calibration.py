@@ -137,7 +137,7 @@ def _calibrated(
         recipe, name = resizable(recipe, Moments.estimate(X))
         size = _bootstrapped(recipe, X, confidence, resamples, generator(random_state), executor, uncertain)
         return recipe.replaced(**{name: size})
-    n, p = X.shape
+    n, p = len(X), _dimensions(X)
     if law == "hotelling":
         numbers = _hotelling(recipe, n, p, confidence)
     elif law == "chi-square":
@@ -151,6 +151,15 @@ def _calibrated(
             f"law: {law!r} is not known for {recipe!r}; use law='bootstrap', which serves every set of moments"
         )
     return recipe.replaced(**numbers)
+
+
+def _dimensions(X: Array) -> int:
+    """In how many dimensions points vary: fewer than they have columns where some are made of others, as one-hot ones are.
+
+    As many as the points are, less one, says nothing of the law that they come from.
+    """
+    rank = len(Moments.estimate(X).factor)
+    return max(rank, 1) if rank < min(len(X) - 1, X.shape[1]) else X.shape[1]
 
 
 def _is_uncertain(covariances: Any) -> bool:
@@ -189,7 +198,7 @@ def _concentration(recipe: Any, X: Array, confidence: float, support_radius: flo
         raise InputError("support_radius: None was found; law='concentration' needs a length that no point exceeds")
     n, p = X.shape
     if has_members_of(recipe, DelageYe):
-        gamma1, gamma2 = delage_ye_sizes(support_radius, n, p, confidence)
+        gamma1, gamma2 = delage_ye_sizes(support_radius, n, _dimensions(X), confidence)
         return {"gamma1": gamma1, "gamma2": gamma2}
     _refuse_longer(X, support_radius)
     if has_members_of(recipe, MeanWithin) and has_members_of(recipe.points, NormBall):

@@ -304,6 +304,39 @@ def test_the_laws_cover_as_often_as_they_say(recipe, law, n):
     assert share == pytest.approx(0.9, abs=0.037)
 
 
+@pytest.mark.parametrize(
+    ("recipe", "law"),
+    [
+        (sets.MeanEllipsoid(), "hotelling"),
+        (sets.MeanMetricEllipsoid(), "chi-square"),
+        (sets.WishartBall(), "wishart"),
+        (sets.KLBall(), "wishart"),
+        (sets.WishartBall(), "bootstrap"),
+        (sets.KLBall(), "bootstrap"),
+    ],
+)
+@pytest.mark.parametrize(("seed", "n"), [(0, 250), (1, 300), (6, 1000)])
+def test_a_column_that_others_make_leaves_the_size_as_it_is(recipe, law, seed, n):
+    """One-hot columns sum to one: without the last, the set is the same one in other coordinates."""
+    rng = np.random.default_rng(1000 + seed)
+    X = np.c_[rng.normal(45, 12, n).round(), rng.beta(2, 5, n).round(3), np.eye(3)[rng.integers(0, 3, n)]]
+    sizes = [sets.calibrate(recipe, each, 0.9, law=law, resamples=60).radius for each in (X, X[:, :-1])]
+    assert sizes[0] == pytest.approx(sizes[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("recipe", [sets.WishartBall(0.1), sets.KLBall(0.1)])
+def test_divergences_of_one_hot_tables_have_the_range_of_their_data(recipe):
+    """Whether a null direction counts must not hang on the last digits of a sample: it does in none."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        tables = [np.c_[rng.normal(size=n), np.eye(3)[rng.integers(0, 3, n)]] for n in (250, 90)]
+        full, fewer = ([Moments.estimate(X[:, :columns]) for X in tables] for columns in (4, 3))
+        assert full[0].factor.shape[0] == 3
+        member = [(m.mean, m.covariance) if recipe.family == "moments" else m.covariance for _, m in (full, fewer)]
+        found, right = (sets.gauge(recipe.centred(m), S) for (m, _), S in zip((full, fewer), member, strict=True))
+        assert found == pytest.approx(right, rel=1e-6)
+
+
 def test_the_chi_square_law_is_too_narrow_for_a_small_sample():
     assert covered(sets.MeanMetricEllipsoid(), normal, NORMAL, 8, 600, law="chi-square") < 0.85
 
