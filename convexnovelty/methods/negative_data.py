@@ -345,6 +345,8 @@ METHOD.step(
     equation="equations 8.42 to 8.44",
     reference="other library",
     known=lambda apart, features: libsvm_rounding(features) + one_class_svm.known_scores(apart, features),
+    # Half of a quadratic form whose coefficients sum to one, in both of whose points kernel values are rounded.
+    doubt=lambda solution, features: libsvm_rounding(features) / 2,
     values=lambda solution: {"alpha": solution.values["alpha"]},
 )
 METHOD.step(
