@@ -186,8 +186,10 @@ class Sample:
         first, n = self.points[0], self.features.n
         mean = np.where((self.points == first).all(axis=0), first, self.points.mean(axis=0))
         if self.weight == 0:
-            return Moments.diagonal(mean, np.zeros(mean.size), count=n)
-        return Moments.low_rank(mean, np.sqrt(self.weight) * (self.points - mean), count=n)
+            made = Moments.diagonal(mean, np.zeros(mean.size), count=n)
+        else:
+            made = Moments.low_rank(mean, np.sqrt(self.weight) * (self.points - mean), count=n)
+        return made.named(None if isinstance(self.features, KernelFeatures) else self.features.names)
 
     @cached_property
     def centred(self) -> CovarianceSet:

@@ -21,6 +21,7 @@ from convexnovelty.algorithms.blocks import ROUNDING, State, minimise
 from convexnovelty.algorithms.box import Box, Indices, Offset, extended, kkt_gap, kkt_offset
 from convexnovelty.algorithms.gram import Gram, gram_of, indefinite_kernel, padded, weighted_kernels
 from convexnovelty.algorithms.smo import refuse_indefinite
+from convexnovelty.columns import by_name, names_of
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.kernels import Kernel, Precomputed, as_kernel
 from convexnovelty.validation import Array, fraction, integer, listed, number, numeric, positive, shown, vector
@@ -112,9 +113,10 @@ def decision(points: Any, kernel: Any, weights: Any, Z: Any, *, threads: int = 1
     For a precomputed kernel ``Z`` has the rows k(z, x_i) of shape (m, n) and ``points`` is not used.
     """
     kernel = as_kernel(kernel)
-    rows = kernel.rows(Z, "Z")
     if isinstance(kernel, Precomputed):
+        rows = kernel.rows(Z, "Z")
         return np.asarray(rows @ vector(weights, "weights", rows.shape[1]))
+    rows = kernel.rows(by_name(Z, "Z", names_of(points), "points"), "Z")
     if not numeric(weights, "weights").any():
         return np.zeros(rows.shape[0])
     known = kernel.rows(points, "points")

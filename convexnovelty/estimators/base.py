@@ -201,9 +201,19 @@ def by_solver(estimator: Any, problem: Any) -> Any:
     return solution
 
 
-def feature_map(X: Array, kernel: Kernel, rank: int | None) -> FeatureMap:
-    """Coordinates in which the kernel is linear; for the linear kernel those of the data."""
-    return LinearFeatures(X) if isinstance(kernel, Linear) and rank is None else KernelFeatures(X, kernel, rank=rank)
+def feature_map(X: Array, kernel: Kernel, rank: int | None, names: Any = None) -> FeatureMap:
+    """Coordinates in which the kernel is linear; for the linear kernel those of the data, whose columns have ``names`` in a frame."""
+    if not isinstance(kernel, Linear) or rank is not None:
+        return KernelFeatures(X, kernel, rank=rank)
+    made = LinearFeatures(X)
+    made.names = None if names is None else list(names)
+    return made
+
+
+def names_of_fit(estimator: Any, features: FeatureMap | None = None) -> Any:
+    """The names of the columns that an estimator learns from, as its sets see them; None in coordinates of a kernel."""
+    own = features is None or isinstance(features, LinearFeatures)
+    return getattr(estimator, "feature_names_in_", None) if own else None
 
 
 def region_tie(region: Region, features: Any) -> float:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from convexnovelty.estimators.base import Learned, NoveltyEstimator, by_solver, feature_map, named_kernel, region_tie
+from convexnovelty.estimators.base import (
+    Learned,
+    NoveltyEstimator,
+    by_solver,
+    feature_map,
+    named_kernel,
+    names_of_fit,
+    region_tie,
+)
 from convexnovelty.estimators.scores import LinearScore, RegionScore
 from convexnovelty.features import LinearFeatures
 from convexnovelty.methods import mahalanobis_svm
@@ -76,7 +84,8 @@ class MahalanobisSVM(NoveltyEstimator):
         self.random_state = random_state
 
     def _learn(self, X: Array, weights: Array | None) -> Learned:
-        features = feature_map(X, named_kernel(self.kernel, self.gamma, self.degree, self.coef0), self.rank)
+        kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+        features = feature_map(X, kernel, self.rank, names_of_fit(self))
         uncertainty = self.uncertainty
         if uncertainty is None:
             uncertainty = FrobeniusBall(positive(self.ridge, "ridge", squared=True) * features.unit**2)

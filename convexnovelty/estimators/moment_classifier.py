@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from convexnovelty.columns import agree
 from convexnovelty.errors import InputError
-from convexnovelty.estimators.base import validated, whole
+from convexnovelty.estimators.base import names_of_fit, validated, whole
 from convexnovelty.estimators.scores import LinearScore
 from convexnovelty.estimators.two_class import binary_classes
 from convexnovelty.methods import moment_classifier
@@ -144,9 +144,9 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 moments = _read(moments, getattr(self, "feature_names_in_", None), chosen)
             elif sp.issparse(X) and self.factors == 0:
                 # Weights choose the rows: a copy of all negatives would take longer than reading them.
-                moments = Moments.estimate(X, (index == 0).astype(float), **chosen)
+                moments = Moments.estimate(X, (index == 0).astype(float), **chosen).named(names_of_fit(self))
             else:
-                moments = Moments.estimate(X[index == 0], **chosen)
+                moments = Moments.estimate(X[index == 0], **chosen).named(names_of_fit(self))
         if moments.dimension != X.shape[1]:
             raise InputError(
                 f"negative_moments: dimension {moments.dimension} was found where X has {X.shape[1]} columns; give both the same"
@@ -181,7 +181,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         w, tail = np.asarray(self.score_.normal), as_tail(self.tail)
         lost = int((self._scores(positives) <= self.offset_).sum()), positives.shape[0]
         if self.uncertainty is not None:
-            known = Moments.estimate(seen) if moments is None else moments
+            known = Moments.estimate(seen).named(names_of_fit(self)) if moments is None else moments
             return moment_classifier.guarantee_around(known, self.uncertainty, tail, w, self.offset_, *lost)
         if moments is None:
             scores = self._scores(seen)

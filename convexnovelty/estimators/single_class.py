@@ -17,6 +17,7 @@ from convexnovelty.estimators.base import (
     feature_map,
     knows_no_points,
     named_kernel,
+    names_of_fit,
     ridge_ball,
     whole,
 )
@@ -188,12 +189,12 @@ class SingleClassMPM(WeightedNoveltyEstimator):
     def _learn(self, X: Array, weights: Array | None) -> Learned:
         if is_sparse(X):
             refuse_dense_covariance(X)
-            return self._solved(Moments.estimate(X, weights=weights), None)
+            return self._solved(Moments.estimate(X, weights=weights).named(names_of_fit(self)), None)
         kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights).fitted(X)
         if self.rank is None and (ball := self._ridge(X, kernel, weights)) is not None:
             return self._expanded(X, kernel, ball, weights)
         features = feature_map(X, kernel, self.rank)
-        moments = Moments.estimate(features.training, weights=weights)
+        moments = Moments.estimate(features.training, weights=weights).named(names_of_fit(self, features))
         learned = self._solved(moments, features)
         certificate = self._judged(kernel, moments, features.points, np.asarray(features.training), weights)
         return learned if certificate is None else replace(learned, certificate=certificate)

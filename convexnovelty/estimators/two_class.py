@@ -21,6 +21,7 @@ from convexnovelty.estimators.base import (
     is_pairwise,
     knows_no_points,
     named_kernel,
+    names_of_fit,
     refuse_part_of_matrix,
     ridge_ball,
     validated,
@@ -141,8 +142,10 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
             features = feature_map(X, kernel, self.rank)
             rows, lengths = features.training, features.squared_norms()
+        names = names_of_fit(self, features)
         first, second = (
-            Moments.estimate(rows[index == k], None if weights is None else weights[index == k]) for k in (0, 1)
+            Moments.estimate(rows[index == k], None if weights is None else weights[index == k]).named(names)
+            for k in (0, 1)
         )
         return self._solved((first, second), features, float(np.average(lengths, weights=weights)) ** 0.5 or 1.0)
 

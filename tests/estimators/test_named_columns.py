@@ -13,7 +13,7 @@ from convexnovelty.columns import names_of
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.methods import two_class_mpm
 from convexnovelty.novelty_scores import held_out_scores
-from convexnovelty.uncertainty import Box, CovarianceHull, FrobeniusBall, MeanWithin
+from convexnovelty.uncertainty import Box, CovarianceHull, FrobeniusBall, MeanEllipsoid, MeanWithin
 
 pd = pytest.importorskip("pandas")
 NAMES, TURNED = ["a", "b", "c"], ["c", "a", "b"]
@@ -304,3 +304,34 @@ def test_moments_and_features_refuse_them_too():
     entries = pd.Series([1.0, 2.0, 3.0], index=["a", 1, 2])
     with pytest.raises(InputError, match="for all of its entries or for none"):
         cn.Moments(entries, np.eye(3))
+
+
+@pytest.mark.parametrize("beside", [None, "intersection", "product"])
+def test_estimators_match_labelled_scenarios_with_their_frames(beside):
+    """The same two covariances, without names in the frame's order and with names in another one."""
+    pandas = pytest.importorskip("pandas")
+    rng, order = np.random.default_rng(0), list("cab")
+    first, second = (
+        pandas.DataFrame(rng.normal(size=(60, 3)) * [1, 5, 0.1] + middle, columns=list("abc"))
+        for middle in ([3, 30, 3], [0, 20, 3.5])
+    )
+    scenarios, both, y = [first.cov(), second.cov()], pandas.concat([first, second]), [1] * 60 + [0] * 60
+
+    def hull(given):
+        made = CovarianceHull(given)
+        return {None: made, "intersection": made & FrobeniusBall(100.0), "product": MeanEllipsoid(0.1) * made}[beside]
+
+    plain, named = hull([S.to_numpy() for S in scenarios]), hull([S.loc[order, order] for S in scenarios])
+    fits = [
+        lambda given: estimators.TwoClassMPM(uncertainty=given).fit(both, y),
+        lambda given: estimators.MomentClassifier(uncertainty=given).fit(both, y),
+        lambda given: estimators.SingleClassMPM(0.5, uncertainty=given, kernel="linear").fit(first),
+    ]
+    if beside != "product":
+        fits.append(lambda given: estimators.MahalanobisSVM(0.2, uncertainty=given, kernel="linear").fit(first))
+        found = [cn.mahalanobis_svm(cn.LinearFeatures(first), 0.2, each).solve().objective for each in (named, plain)]
+        assert found[0] == pytest.approx(found[1], rel=1e-9)
+    for fit in fits:
+        one, other = fit(named), fit(plain)
+        assert one.guarantee_.bound == pytest.approx(other.guarantee_.bound, rel=1e-9)
+        assert one.decision_function(both) == pytest.approx(other.decision_function(both), rel=1e-7, abs=1e-9)
