@@ -26,13 +26,13 @@ from convexnovelty.least_value import least_value
 from convexnovelty.membership import Membership
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty.arguments import blocks_of, is_covariance, known_set
-from convexnovelty.uncertainty.base import MeanSet, UncertaintySet
+from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.derived import membership_of
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.product import Product
 from convexnovelty.uncertainty.sizes import is_read
-from convexnovelty.uncertainty.tools import listed
+from convexnovelty.uncertainty.tools import cone_multiple, listed
 from convexnovelty.validation import Array
 
 __all__ = ["gauge", "resizable", "size_name"]
@@ -160,7 +160,10 @@ def _minkowski(part: Any, blocks: list[Array]) -> float:
     found = _least(multiple, [tied, *constraints], repr(part))
     if found is None:
         raise SolverError(f"{part!r}: the multiple that holds a member could not be found", "inaccurate")
-    return found
+    if not isinstance(part, (CovarianceSet, MomentSet)):
+        return found
+    # That what a step leads to, divided, is a covariance may drown in a ball that is as large as the largest column's variance.
+    return max(found, cone_multiple(np.asarray(part.factor), np.asarray(blocks[-1])))
 
 
 def _evening(step: Array) -> Array:

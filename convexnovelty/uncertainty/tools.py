@@ -227,18 +227,29 @@ def _lengths(F: Array) -> Array:
     return np.asarray(np.where(lengths > 0, lengths, 1.0))
 
 
-def stein_divergence(F: Array, S: Array) -> float:
-    """Half of tr X - log det X - r for S = F'XF: infinite for a matrix of another range."""
+def _relative(F: Array, S: Array) -> Array | None:
+    """The eigenvalues, rising, of X in S = F'XF; None for a matrix of another range."""
     size = _lengths(F)
     F, S = F / size, S / size / size[:, None]
     back = np.linalg.pinv(F)
     X = back.T @ S @ back
     if float(np.linalg.norm(F.T @ X @ F - S)) > 1e-8 * float(np.linalg.norm(S)):
-        return math.inf
-    values = np.linalg.eigvalsh((X + X.T) / 2)
-    if values.size and values[0] <= 0:
+        return None
+    return np.asarray(np.linalg.eigvalsh((X + X.T) / 2))
+
+
+def stein_divergence(F: Array, S: Array) -> float:
+    """Half of tr X - log det X - r for S = F'XF: infinite for a matrix of another range."""
+    values = _relative(F, S)
+    if values is None or (values.size and values[0] <= 0):
         return math.inf
     return 0.5 * float(np.sum(values - 1.0 - np.log(values)))
+
+
+def cone_multiple(F: Array, S: Array) -> float:
+    """The least t at which F'F + (S - F'F) / t is a covariance: zero where S is no smaller anywhere, or not of that range."""
+    values = _relative(F, S)
+    return max(0.0, 1.0 - float(values[0])) if values is not None and values.size else 0.0
 
 
 def largest_ratio(steps: Array, widths: Array, center: Array) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import cvxpy as cp
@@ -334,6 +335,24 @@ def test_divergences_of_one_hot_tables_have_the_range_of_their_data(recipe):
         assert full[0].factor.shape[0] == 3
         member = [(m.mean, m.covariance) if recipe.family == "moments" else m.covariance for _, m in (full, fewer)]
         found, right = (sets.gauge(recipe.centred(m), S) for (m, _), S in zip((full, fewer), member, strict=True))
+        assert found == pytest.approx(right, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 4, 7])
+def test_a_multiple_of_a_ball_stays_among_covariances(seed):
+    """Income beside a rate: a ball of the trace holds all that is near, but a step that is divided must lead to a covariance."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([12, 40, 200]))
+    X = np.c_[rng.normal(45, 12, n).round(), np.exp(rng.normal(10.5, 0.6, n)).round(-2), rng.beta(2, 5, n).round(3)]
+    center, S = np.cov(X.T, ddof=0), np.cov(X[rng.integers(0, n, n)].T, ddof=0)
+    lengths, radius = np.sqrt(np.diag(center)), float(np.trace(center))
+    root = np.linalg.inv(np.linalg.cholesky(center / np.outer(lengths, lengths)))
+    step = root @ ((S - center) / np.outer(lengths, lengths)) @ root.T
+    right = max(-np.linalg.eigvalsh(step)[0], np.linalg.norm(S - center) / radius)
+    for recipe in (1.0 * sets.FrobeniusBall(radius), sets.FrobeniusBall(radius) + sets.ExactCovariance()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of digits that the program itself has not
+            found = sets.gauge(recipe.centred(Moments.estimate(X)), S)
         assert found == pytest.approx(right, rel=1e-6)
 
 
