@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 
 import convexnovelty as cn
@@ -309,7 +310,6 @@ def test_moments_and_features_refuse_them_too():
 @pytest.mark.parametrize("beside", [None, "intersection", "product"])
 def test_estimators_match_labelled_scenarios_with_their_frames(beside):
     """The same two covariances, without names in the frame's order and with names in another one."""
-    pandas = pytest.importorskip("pandas")
     rng, order = np.random.default_rng(0), list("cab")
     first, second = (
         pandas.DataFrame(rng.normal(size=(60, 3)) * [1, 5, 0.1] + middle, columns=list("abc"))
