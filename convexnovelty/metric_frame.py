@@ -176,8 +176,9 @@ class MetricFrame:
         if self.ridge is None:
             spread = worst_deviation(robust, self.posed)
             # Clarabel is surer of a linear objective over the square than of the square of a norm.
-            u = cp.Variable(name="u")
-            return cp.square(u), [spread.value <= u, *spread.constraints], {"u": Quantity(u, self.scale)}
+            u, v = cp.Variable(name="u"), cp.Variable(name="v")
+            letters = {"u": Quantity(u, self.scale), "v": Quantity(v, self.unit)}
+            return v, [spread.value <= u, cp.square(u) <= v, *spread.constraints], letters
         parts: list[Any] = []
         F = self.moments.loadings if self.plain else self.moments.factor
         if len(F):
