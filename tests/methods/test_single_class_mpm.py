@@ -353,8 +353,7 @@ def test_cutting_planes_bound_from_both_sides(moments):
     assert found.objective == pytest.approx(closed_form(moments, 0.7, FrobeniusBall(0.3)).objective, rel=1e-7)
 
 
-@pytest.mark.parametrize("count", [8, 30])
-@pytest.mark.parametrize("radius", [0.1, 0.01])
+@pytest.mark.parametrize(("count", "radius"), [(8, 0.01), (30, 0.1), (30, 0.01)])
 def test_cutting_planes_meet_where_many_nearly_coincide(count, radius):
     """In twelve dimensions, with fewer points and with more, the master's solver ends short of its tolerances."""
     columns = pytest.importorskip("sklearn.datasets").load_breast_cancer().data[:, :12]
