@@ -56,11 +56,6 @@ class NuclearBall(CovarianceSet):
 # -- equivalents ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_checker_is_green():
-    report = cn.check("single_class_mpm")
-    assert report.passed, [row for row in report.rows if row.verdict == "fail"]
-
-
 @pytest.mark.parametrize("uncertainty", SETS, ids=repr)
 def test_program_against_closed_form(moments, uncertainty):
     found = cn.single_class_mpm(moments, 0.7, uncertainty).solve()
