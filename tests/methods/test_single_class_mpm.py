@@ -56,6 +56,14 @@ class NuclearBall(CovarianceSet):
 # -- equivalents ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("uncertainty", [None, FrobeniusBall(0.2), MeanEllipsoid(0.2) * FrobeniusBall(0.2)], ids=repr)
+def test_the_checker_is_green(moments, uncertainty):
+    """On one sample; the instances of the catalogue are those of the command."""
+    report = cn.check(cn.single_class_mpm(moments, 0.7, uncertainty))
+    assert report.passed, [row for row in report.rows if row.verdict == "fail"]
+    assert report.count("pass") >= 9
+
+
 @pytest.mark.parametrize("uncertainty", SETS, ids=repr)
 def test_program_against_closed_form(moments, uncertainty):
     found = cn.single_class_mpm(moments, 0.7, uncertainty).solve()
