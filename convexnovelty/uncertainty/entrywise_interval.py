@@ -91,8 +91,13 @@ class EntrywiseInterval(CovarianceSet):
         return np.maximum(found, 1e-8 * found.max()) if found.any() else np.ones(found.size)
 
     def membership(self, S: cp.Expression) -> list[Any]:
-        """Each entry is within its bound."""
-        return [cp.abs(S - self.center) <= self.radius * self._widths]
+        """Each entry is within its bound, and those of no width are known."""
+        flat = self._widths == 0
+        if not flat.any():
+            return [cp.abs(S - self.center) <= self.radius * self._widths]
+        known = np.triu(flat)
+        apart = [] if flat.all() else [cp.abs((S - self.center)[~flat]) <= self.radius * self._widths[~flat]]
+        return [S[known] == self.center[known], *apart]
 
     def worst_deviation(self, a: cp.Expression) -> Counterpart:
         """The semidefinite program, or the formula of entries that are free of each other."""

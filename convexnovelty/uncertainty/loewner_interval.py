@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convexnovelty._lazy import cp
 from convexnovelty.covariances import own_axes
@@ -19,7 +20,7 @@ __all__ = ["LoewnerInterval"]
 # Shares of the largest eigenvalue of what lies between the ends: below the first a solver hardly sees an eigenvalue, and
 # below the second, which is less than its tolerance, none at all.
 THIN, LEVEL = 1e-7, 1e-10
-COMPARABLE = 1e4  # ratio of the columns' deviations up to which the matrix is taken apart as it stands
+COMPARABLE = 32.0  # ratio of the columns' deviations up to which the matrix is taken apart as it stands
 
 
 class LoewnerInterval(CovarianceSet):
@@ -93,12 +94,7 @@ class LoewnerInterval(CovarianceSet):
             X = cp.Variable((F.shape[0], F.shape[0]), symmetric=True)
             return [S == F.T @ X @ F, (1.0 + self.radius) * np.eye(F.shape[0]) - X >> 0, *below]
         low = np.zeros_like(self.upper) if self.lower is None else self.lower
-        values, vectors, size = own_axes(self.upper - low)
-        if (
-            size.max() < COMPARABLE * size.min()
-        ):  # rounding is of the size of the largest entry, and columns may be nearly one
-            (values, vectors), size = np.linalg.eigh(self.upper - low), np.ones_like(size)
-        used = values > LEVEL * max(float(values[-1]), 0.0)
+        values, vectors, size, used = _apart(self.upper - low)
         if not used.all() or values[0] < THIN * values[-1]:
             # The ends agree along some directions, or nearly so: in coordinates of their distance none is thin.
             G = (vectors[:, used] * np.sqrt(values[used])).T * size
@@ -135,3 +131,17 @@ class LoewnerInterval(CovarianceSet):
         rank = factor.shape[0]
         vectors, _ = np.linalg.qr(rng.standard_normal((rank, rank)))
         return np.asarray(low + factor.T @ (vectors * rng.random(rank)) @ vectors.T @ factor)
+
+
+def _apart(M: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Eigenvalues, rising, and vectors of what lies between the ends, the units of columns in which they are, and which count.
+
+    As the matrix stands, rounding is of the size of its largest entry, and in units of its own a column may be nothing else: these
+    are taken where columns differ by so much that their correlations would drown. What is thin in these counts if it does in both.
+    """
+    values, vectors = np.linalg.eigh(M)
+    least = LEVEL * max(float(values[-1]), 0.0)
+    own, turned, size = own_axes(M)
+    if size.max() < COMPARABLE * size.min():
+        return values, vectors, np.ones_like(size), values > least
+    return own, turned, size, (own > THIN * own[-1]) | ((own > LEVEL * own[-1]) & (values > least))

@@ -157,3 +157,37 @@ def test_nor_of_one_that_ties_means_to_covariances(seed):
         cn.moment_classifier(A, cn.Moments.estimate(B), 0.1, Joint()).solve() for A, B in ((X[:, :3], Y[:, :3]), (X, Y))
     )
     assert found.objective == pytest.approx(right.objective, rel=1e-4)
+
+
+@pytest.mark.parametrize("deviation", [50.0, 1e3, 5e3, 1e5])
+@pytest.mark.parametrize("beside", [True, False])
+def test_the_upper_end_in_raw_columns_that_are_nearly_one(beside, deviation):
+    """sqrt(a'(S0 + rD)a), which the size of a unit does not change. The two columns' difference counted as none where a third was large."""
+    correlation = np.eye(3)
+    pair, apart = ((1, 2), [0.3, 100.0, -100.0]) if beside else ((0, 1), [100.0, -100.0, 0.3])
+    correlation[pair] = correlation[pair[::-1]] = 1 - 1e-4
+    units = np.array([deviation, 1.0, 1.0])
+    S, D, a = correlation * np.outer(units, units), 1e-4 * np.diag(units**2), np.array(apart) / units
+    interval = sets.LoewnerInterval(0.6, D)
+    right = np.sqrt(a @ (S + 0.6 * D) @ a)
+    for combined in (
+        interval,
+        1.0 * interval,
+        interval | sets.ExactCovariance(),
+        interval & sets.LoewnerInterval(9.0, "nominal"),
+    ):
+        held = combined.centred(cn.Moments(np.ones(3), S))
+        assert sets.evaluate_deviation(held, a, "derived") == pytest.approx(right, rel=2e-6)
+        assert sets.adversary(held, a).value == pytest.approx(right, rel=2e-6)
+
+
+@pytest.mark.parametrize("width", [1e-1, 1e-2, 1e-4])
+def test_entries_of_no_width_beside_columns_that_are_nearly_one(width):
+    """Variances alone are uncertain: sqrt(a'(S0 + rW)a), which needs no solver to see how little the others vary."""
+    S = np.eye(3)
+    S[0, 1] = S[1, 0] = 0.999
+    a = np.array([1.0, -1.0, 0.3])
+    held = (1.0 * sets.EntrywiseInterval(0.6, width * np.eye(3))).centred(cn.Moments(np.zeros(3), S))
+    right = np.sqrt(a @ S @ a + 0.6 * width * (a @ a))
+    assert sets.evaluate_deviation(held, a) == pytest.approx(right, rel=2e-6)
+    assert sets.adversary(held, a).value == pytest.approx(right, rel=2e-6)
