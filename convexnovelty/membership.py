@@ -74,7 +74,7 @@ from convexnovelty.round_position import (
     thinnest_slack,
 )
 from convexnovelty.set_arrays import SHARED, Arrays, implied
-from convexnovelty.stated_null import StatedNull
+from convexnovelty.stated_null import StatedFaces, StatedNull
 from convexnovelty.units import evened, squares, with_even_rows
 from convexnovelty.validation import Array
 
@@ -168,6 +168,8 @@ class Membership:
         given = [arrays.program, *(other.program for other in others)]
         self._stated = StatedNull.of(given, arrays.columns[self.size - order * (order + 1) // 2 :], order)
         raws = [self._without_null(program) for program in given]
+        self._stated_faces = StatedFaces.of(raws)
+        raws = [self._stated_faces.reduced(program) for program in raws]
         self._raw = raws[0]
         flat = slice(self._raw.cones.zero)
         self._moving = any(not np.array_equal(raw.b[flat], self._raw.b[flat]) for raw in raws)
@@ -547,6 +549,9 @@ class Membership:
                 f"{self.name}: at these numbers the covariances have other null directions; make the problem anew"
             )
         raw = self._without_null(arrays.program)
+        if not self._stated_faces.hold(raw):
+            raise RecompilationError(f"{self.name}: at these numbers other cones are flat; make the problem anew")
+        raw = self._stated_faces.reduced(raw)
         right = self._right(raw) if self._arrays.moves_to(arrays) else None
         if right is None or np.any(np.delete(self._differ(right, self._right(self._raw)), self._varying)):
             raise RecompilationError(f"{self.name}: this change needs the problem to be made anew")

@@ -8,13 +8,14 @@ then, where a solver's points show it with half of their digits only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from convexnovelty.cones import Block, smat, triangle
@@ -22,7 +23,7 @@ from convexnovelty.conic import ConicProgram
 from convexnovelty.round_position import congruence
 from convexnovelty.validation import Array
 
-__all__ = ["StatedNull"]
+__all__ = ["StatedFaces", "StatedNull"]
 
 WIDEST = 1000  # unknowns up to which a basis of what equations leave free is formed
 ROUNDS = 4  # times that matrices are looked at, each time in the lengths that they had before
@@ -222,6 +223,89 @@ class StatedNull:
         return np.asarray(np.sqrt(-rows.data[first == second]))
 
 
+@dataclass(frozen=True)
+class StatedFaces:
+    """Semidefinite cones of a program, by the rows at which they start, and the axes along which equations leave slacks anything.
+
+    Further variables have such cones too: a matrix that is :math:`F'XF` by equations, as the part of an image under a matrix with
+    more columns than rows is. A solver's points would show the face with half of their digits.
+    """
+
+    axes: Mapping[int, Array]
+
+    @classmethod
+    def of(cls, programs: Sequence[ConicProgram]) -> StatedFaces:
+        """Those of programs that differ in their right-hand sides alone."""
+        first = programs[0]
+        tied = np.unique(first.A[: first.cones.zero].indices)
+        asked = [block for block in first.blocks if block.kind == "semidefinite" and block.parameter > 1]
+        asked = [block for block in asked if np.isin(first.A[block.rows].indices, tied).any()]
+        if not asked or first.c.size > WIDEST:
+            return cls({})
+        found = _solutions(programs, np.ones(first.c.size), np.zeros(0, dtype=np.intp))
+        if found is None:
+            return cls({})
+        axes = {block.rows.start: _kept(programs, block, *found) for block in asked}
+        return cls({start: kept for start, kept in axes.items() if kept is not None})
+
+    def reduced(self, program: ConicProgram) -> ConicProgram:
+        """The same set, whose cones are those of slacks along their axes."""
+        if not self.axes:
+            return program
+        identity = sp.eye_array(program.b.size, format="csr")
+        rows, orders = [], []
+        for block in program.blocks:
+            own, order, axes = identity[block.rows], block.parameter, self.axes.get(block.rows.start)
+            if axes is not None:
+                own, order = congruence(axes) @ own, axes.shape[1]
+            rows.append(own)
+            if block.kind == "semidefinite":
+                orders.append(order)
+        transform = sp.csr_array(sp.vstack(rows))
+        cones = replace(program.cones, semidefinite=tuple(orders))
+        return replace(program, A=sp.csr_array(transform @ program.A), b=transform @ program.b, cones=cones)
+
+    def hold(self, program: ConicProgram) -> bool:
+        """Whether equations leave slacks nothing else at another right-hand side."""
+        others = StatedFaces.of([program]).axes
+        return all(
+            start in others
+            and others[start].shape == axes.shape
+            and np.linalg.matrix_rank(np.hstack([axes, others[start]]), SEEN) == axes.shape[1]
+            for start, axes in self.axes.items()
+        )
+
+
+def _kept(
+    programs: Sequence[ConicProgram], block: Block, free: Array, points: Sequence[Array], reach: Array
+) -> Array | None:
+    """Axes, as columns, of what slacks of a semidefinite cone have; None where that is everything, or not to be told."""
+    A, order = sp.csr_array(programs[0].A[block.rows] @ sp.diags_array(1.0 / reach)), block.parameter
+    slacks = [np.asarray(A @ free)]
+    for program, point in zip(programs, points, strict=True):
+        b = program.b[block.rows]
+        slack = b - A @ point
+        size = float(np.linalg.norm(slack))
+        # What rounding of a point of any size leaves of a slack is none.
+        if size > ROUNDING * float(np.linalg.norm(b) + sp.linalg.norm(A) * np.linalg.norm(point)):
+            slacks.append(slack[:, None] / size)
+    matrices = np.array([smat(slack, order) for slack in np.concatenate(slacks, axis=1).T])
+    lengths = sizes = np.ones(order)
+    for _ in range(ROUNDS):
+        lengths = lengths * sizes
+        even = matrices / np.outer(lengths, lengths)
+        squares = np.abs(np.einsum("kii->ki", even)).max(axis=0)
+        if not squares.any():
+            return None
+        sizes = np.sqrt(np.where(squares > ROUNDING * squares.max(), squares, 1.0))
+        span = _beside(even)
+        null, axes = _split(span)
+        if not null.size:
+            return None
+    # What is left out is asked of no member, so that it may be rounding of what a matrix of an image has multiplied.
+    return np.asarray(axes / lengths[:, None]) if _is_clear(_square(span), null=HELD) else None
+
+
 def _largest(entries: sp.csr_array) -> Array:
     """The largest entry of each row."""
     return np.asarray(entries.max(axis=1).todense()).ravel()
@@ -241,10 +325,10 @@ def _square(span: Array) -> Array:
     return np.asarray(scipy.linalg.qr(span.T, mode="economic")[1].T)
 
 
-def _is_clear(span: Array, clear: float = CLEAR) -> bool:
+def _is_clear(span: Array, clear: float = CLEAR, null: float = NULL) -> bool:
     """Whether singular values are null or far from it."""
     sizes = np.linalg.svd(span, compute_uv=False)
-    return not ((sizes > NULL * sizes[0]) & (sizes < clear * sizes[0])).any()
+    return not ((sizes > null * sizes[0]) & (sizes < clear * sizes[0])).any()
 
 
 def _beside(matrices: Array) -> Array:
@@ -254,27 +338,13 @@ def _beside(matrices: Array) -> Array:
 def _span(programs: Sequence[ConicProgram], columns: NDArray[np.intp], lengths: Array) -> Array | None:
     """Matrices, in some lengths of their rows, in whose span those of all points of the equations are; None where none is told."""
     first, second = triangle(lengths.size)
-    equations = programs[0].A[: programs[0].cones.zero]
     sizes = np.ones(programs[0].c.size)
     sizes[columns] = lengths[first] * lengths[second]
-    stated = equations.toarray() * sizes
-    rows = np.abs(stated).max(axis=1)
-    told = rows > ROUNDING * rows.max(initial=0.0)
-    stated, rows = stated[told] / rows[told, None], rows[told]
-    reach = np.abs(stated).max(axis=0, initial=0.0)
-    reach[columns] = reach[columns].max()
-    stated /= np.where(reach > 0, reach, 1.0)
-    turned, upper, order = scipy.linalg.qr(stated.T, pivoting=True)
-    values = np.abs(np.diag(upper))
-    rank = int(np.sum(values > WEAK * values.max(initial=0.0)))
-    points = [turned[:, rank:]]
-    for program in programs:
-        right = (program.b[: program.cones.zero][told] / rows)[order]
-        share = scipy.linalg.solve_triangular(upper[:rank, :rank], right[:rank], trans="T")
-        terms = np.abs(right).max(initial=0.0)
-        if (np.abs(upper[:rank, rank:].T @ share - right[rank:]) > WEAK * terms).any():
-            return None
-        point = turned[:, :rank] @ share
+    found = _solutions(programs, sizes, columns)
+    if found is None:
+        return None
+    points = [found[0]]
+    for point in found[1]:
         # In a size of its own, beside which constants of further variables may have any.
         size = float(np.linalg.norm(point[columns]))
         if size > ROUNDING * float(np.linalg.norm(point)):
@@ -283,3 +353,33 @@ def _span(programs: Sequence[ConicProgram], columns: NDArray[np.intp], lengths: 
     if not seen.any() or not _is_clear(seen, SEEN):
         return None
     return np.array([smat(point, lengths.size) for point in seen.T])
+
+
+def _solutions(
+    programs: Sequence[ConicProgram], sizes: Array, together: NDArray[np.intp]
+) -> tuple[Array, list[Array], Array] | None:
+    """A basis of what the equations leave free and a point of each program, as columns; None where a program has none.
+
+    Variables are in the given sizes, divided by how much of them the equations have at most, which is returned: one number for
+    those that count ``together``.
+    """
+    stated = programs[0].A[: programs[0].cones.zero].toarray() * sizes
+    rows = np.abs(stated).max(axis=1)
+    told = rows > ROUNDING * rows.max(initial=0.0)
+    stated, rows = stated[told] / rows[told, None], rows[told]
+    reach = np.abs(stated).max(axis=0, initial=0.0)
+    reach[together] = reach[together].max(initial=0.0)
+    reach = np.where(reach > 0, reach, 1.0)
+    stated /= reach
+    turned, upper, order = scipy.linalg.qr(stated.T, pivoting=True)
+    values = np.abs(np.diag(upper))
+    rank = int(np.sum(values > WEAK * values.max(initial=0.0)))
+    points = []
+    for program in programs:
+        right = (program.b[: program.cones.zero][told] / rows)[order]
+        share = scipy.linalg.solve_triangular(upper[:rank, :rank], right[:rank], trans="T")
+        terms = np.abs(right).max(initial=0.0)
+        if (np.abs(upper[:rank, rank:].T @ share - right[rank:]) > WEAK * terms).any():
+            return None
+        points.append(turned[:, :rank] @ share)
+    return turned[:, rank:], points, reach

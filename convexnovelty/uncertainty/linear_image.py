@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from convexnovelty._lazy import cp
+from convexnovelty.covariances import EPS
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty.algebra import Operator, bracketed, placed, register
+from convexnovelty.uncertainty.algebra import Operator, bracketed, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
@@ -53,9 +55,21 @@ class _Image(Operator):
         """The number of rows of the matrix."""
         return int(self.matrix.shape[0])
 
-    def _around(self, around: Any) -> dict[str, UncertaintySet]:
+    def _around(self, around: Any, put: Callable[[Any, Any], Any]) -> dict[str, Any]:
         back = np.linalg.pinv(self.matrix)
-        return {"part": placed(self.part, Moments(back @ around.mean, _round(back @ around.covariance @ back.T)))}
+        mean, factor = back @ around.mean, around.factor @ back.T
+        axes = _axes(factor) if self.part.rotation_invariant else None
+        if axes is None:
+            return {"part": put(self.part, Moments(mean, _round(back @ around.covariance @ back.T)))}
+        # Along axes of its own the part's centre lacks variance to the last digit, and a set that keeps to its range is flat there.
+        vectors, variances = axes
+        turned = self.matrix @ vectors
+        lengths = np.linalg.norm(turned, axis=0)
+        lost = lengths <= EPS * lengths.size * float(lengths.max())
+        return {
+            "part": put(self.part, Moments(vectors.T @ mean, np.diag(variances))),
+            "matrix": np.where(lost, 0.0, turned),
+        }
 
     @property
     def _start(self) -> list[Any]:
@@ -92,8 +106,8 @@ class _Image(Operator):
 class _PointImage(_Image):
     """An image of points: the part is placed around the origin of its own space."""
 
-    def _around(self, around: Any) -> dict[str, UncertaintySet]:
-        return {"part": placed(self.part, np.zeros(self.matrix.shape[1]))}
+    def _around(self, around: Any, put: Callable[[Any, Any], Any]) -> dict[str, Any]:
+        return {"part": put(self.part, np.zeros(self.matrix.shape[1]))}
 
     def support(self, w: cp.Expression) -> Counterpart:
         """The part's worst case at what the transposed matrix makes of the direction."""
@@ -105,6 +119,14 @@ class _PointImage(_Image):
 
 def _round(S: Any) -> Any:
     return (S + S.T) / 2
+
+
+def _axes(factor: Array) -> tuple[Array, Array] | None:
+    """Axes of F'F, as columns, and its variances along them; None where none of these is zero."""
+    _, deviations, rows = np.linalg.svd(factor)
+    deviations = np.append(deviations, np.zeros(len(rows) - deviations.size))
+    seen = deviations > EPS * len(rows) * float(deviations.max(initial=0.0))
+    return None if seen.all() else (rows.T, np.where(seen, deviations, 0.0) ** 2)
 
 
 @register("image", PointSet)

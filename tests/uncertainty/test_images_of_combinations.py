@@ -168,3 +168,63 @@ def test_a_number_of_an_images_part_is_followed(method):
         program.set(first_radius=radius)
         right = cn.single_class_mpm(there, 0.7, sets.FrobeniusBall(radius)).solve().objective
         assert program.solve().objective == pytest.approx(right, rel=2e-6)
+
+
+class Grown(sets.CovarianceSet):
+    """S = F'XF for X up to (1 + radius) I, as a user writes it, who claims nothing of what a change of coordinates does."""
+
+    def membership(self, S):
+        X = cp.Variable((len(self.factor), len(self.factor)), symmetric=True)
+        return [S == self.factor.T @ X @ self.factor, (1 + self.radius) * np.eye(len(self.factor)) - X >> 0]
+
+
+COMBINED = {
+    "alone": lambda image: image,
+    "hull": lambda image: image | sets.ExactCovariance(),
+    "sum": lambda image: image + sets.ExactCovariance(),
+    "intersection": lambda image: image & sets.LoewnerInterval(50.0, "nominal"),
+}
+KEPT = {
+    "interval": (sets.LoewnerInterval(0.5, "nominal"), 1.5),
+    "ball": (sets.SubspaceBall(radius=0.5), 1.5),
+    "own": (Grown(radius=0.5), 1.5),
+}
+
+
+@pytest.mark.parametrize("combination", COMBINED)
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize(("seed", "rank"), [(1, 3), (3, 3), (24, 3), (20, 2), (27, 1)])
+def test_a_matrix_with_more_columns_than_rows_or_a_singular_centre(seed, rank, name, combination):
+    """These sets are their own images: a'Sa grows by the factor alone. The part's centre is singular, in directions that are no columns'."""
+    part, factor = KEPT[name]
+    rng = np.random.default_rng(seed)
+    root, a, T = rng.normal(size=(3, rank)) @ rng.normal(size=(rank, 6)), rng.normal(size=3), rng.normal(size=(3, 5))
+    S = root @ root.T / 6
+    held = COMBINED[combination](part.image(T)).centred(cn.Moments(np.ones(3), S))
+    assert deviations(held, a) == pytest.approx([math.sqrt(factor * (a @ S @ a))] * 3, rel=2e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 7])
+def test_pairs_under_a_matrix_with_more_columns_than_rows(seed):
+    """The mean's ellipsoid and the interval are their own images: m'a + (kappa + nu) times the root of the factor. Off by 67 per cent."""
+    rng = np.random.default_rng(seed)
+    root, m, a, T = rng.normal(size=(3, 6)), rng.normal(size=3), rng.normal(size=3), rng.normal(size=(3, 4))
+    S = root @ root.T / 6
+    image = (sets.MeanEllipsoid(0.5) * sets.LoewnerInterval(0.5, "nominal")).image(T)
+    held = (image | sets.Exact()).centred(cn.Moments(m, S))
+    right = m @ a + 1.5 * math.sqrt(1.5 * (a @ S @ a))
+    for found in (sets.evaluate_loss(held, a, 1.0), sets.adversary(held, a, 1.0).value):
+        assert found == pytest.approx(right, abs=2e-6 * math.sqrt(a @ S @ a))
+
+
+def test_a_radius_of_an_image_that_is_flat_moves_without_compiling_again():
+    """The reduced cones are those of other radii too."""
+    rng = np.random.default_rng(3)
+    root, T = rng.normal(size=(3, 6)), rng.normal(size=(3, 5))
+    moments = cn.Moments(rng.normal(size=3) + 3.0, root @ root.T / 6)
+    image = sets.LoewnerInterval(0.5, "nominal").image(T) | sets.ExactCovariance()
+    problem = cn.single_class_mpm(moments, 0.8, uncertainty=image)
+    for radius in (0.5, 0.2, 0.9):
+        problem.set(radius=radius)
+        alone = cn.single_class_mpm(moments, 0.8, uncertainty=sets.LoewnerInterval(radius, "nominal"))
+        assert problem.solve().objective == pytest.approx(alone.solve().objective, rel=1e-6)
