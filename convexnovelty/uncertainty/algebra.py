@@ -20,7 +20,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
-from convexnovelty.uncertainty.composite import Composite
+from convexnovelty.uncertainty.composite import Composite, placed
 from convexnovelty.validation import Array, vector
 
 __all__ = ["Operator", "alike", "elsewhere", "operate", "register"]
@@ -39,8 +39,6 @@ class Operator(Composite):
 
         Raises EmptySetError or UnboundedSetError with a sentence that names the set.
         """
-        from convexnovelty.uncertainty.derived import membership_of
-
         self._same_size(
             around.mean.shape[0] if hasattr(around, "mean") and hasattr(around, "covariance") else np.size(around)
         )
@@ -49,23 +47,26 @@ class Operator(Composite):
         def make() -> Any:
             made = self._placed(around)
             if self._tuner is None and not (isinstance(made, MeanSet) and made.uses_covariance):
-                membership_of(_at_home(made))
+                made._require_bounded()
             return made
 
         return self._remembered(around, make)
+
+    def _require_bounded(self) -> None:
+        """Raise EmptySetError or UnboundedSetError for a copy around a centre that holds nothing, or a ray."""
+        from convexnovelty.uncertainty.derived import membership_of
+
+        membership_of(_at_home(self))
 
     def _placed(self, around: Any) -> Any:
         """A copy around a centre, whose parts need not be bounded by themselves."""
         if isinstance(self, PointSet):
             around = vector(around, "center", self.size)
-            made = self._copy(**self._around(around), _center=around)
+            made = self._copy(**self._around(around, placed), _center=around)
         else:
-            made = self._copy(**self._around(around), _moments=around)
+            made = self._copy(**self._around(around, placed), _moments=around)
         made.validate()
         return made
-
-    def _around(self, around: Any) -> dict[str, UncertaintySet]:
-        return {name: placed(part, around) for name, part in self.parts().items()}
 
     @property
     def elsewhere(self) -> tuple[Any, Array] | None:
@@ -117,11 +118,6 @@ def _at_home(uncertainty: Any) -> Any:
     """The set in the coordinates in which its worst cases are derived."""
     other = elsewhere(uncertainty)
     return uncertainty if other is None else _at_home(other[0])
-
-
-def placed(part: UncertaintySet, around: Any) -> Any:
-    """A part around a centre; an operator is not asked to be bounded by itself."""
-    return part._placed(around) if isinstance(part, Operator) else part.centred(around)  # type: ignore[attr-defined]
 
 
 def bracketed(part: Any) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import Claim, Tunable, UncertaintySet, _Tuner
 from convexnovelty.validation import number
 
-__all__ = ["Composite", "claimed_by_parts", "distinct"]
+__all__ = ["Composite", "bounded", "claimed_by_parts", "distinct", "placed"]
 
 ENROLS_NOTHING = "the base of sets that are made of sets"
 
@@ -49,16 +49,22 @@ class Composite(UncertaintySet):
         self._same_size(moments.mean.shape[0])
 
         def make() -> Any:
-            made = self._copy(**self._around(moments), _moments=moments)
+            made = self._copy(**self._around(moments, bounded), _moments=moments)
             made.validate()
             made.check_range()
             return made
 
         return self._remembered(moments, make)
 
-    def _around(self, moments: Any) -> dict[str, UncertaintySet]:
-        """The parts around the nominal moments."""
-        return {name: part.centred(moments) for name, part in self.parts().items()}  # type: ignore[attr-defined]
+    def _placed(self, moments: Any) -> Any:
+        """A copy around the moments, for a set that bounds what parts do not bound by themselves."""
+        made = self._copy(**self._around(moments, placed), _moments=moments)
+        made.validate()
+        return made
+
+    def _around(self, moments: Any, put: Callable[[Any, Any], Any]) -> dict[str, UncertaintySet]:
+        """The parts, put around the nominal moments."""
+        return {name: put(part, moments) for name, part in self.parts().items()}
 
     def tunable(self) -> Any:
         """A copy whose parts are tunable."""
@@ -172,3 +178,13 @@ def distinct(numbers: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, str]]
             new = f"{part}_{new}"
         shown[part, name] = new
     return {shown[number]: number for number in known}
+
+
+def placed(part: Any, around: Any) -> Any:
+    """A part around a centre; one that is made of others is not asked to be bounded by itself."""
+    return part._placed(around) if isinstance(part, Composite) else part.centred(around)
+
+
+def bounded(part: Any, around: Any) -> Any:
+    """A part around a centre, bounded by itself."""
+    return part.centred(around)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,8 @@ class MeanWithin(Composite, MeanSet):
         rows = 0.3 * np.random.default_rng(10).standard_normal((dimension + 1, dimension))
         return [cls(NormBall(2, 0.3)), cls(Box(radius=0.2)), cls(ScenarioHull(rows))]
 
-    def _around(self, moments: Any) -> dict[str, UncertaintySet]:
-        return {"points": self.points.centred(moments.mean)}
+    def _around(self, moments: Any, put: Callable[[Any, Any], Any]) -> dict[str, UncertaintySet]:
+        return {"points": put(self.points, moments.mean)}
 
     def membership(self, m: cp.Expression) -> Any:
         """The mean is one of the points."""

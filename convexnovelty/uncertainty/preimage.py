@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from convexnovelty._lazy import cp
+from convexnovelty.errors import UnboundedSetError
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty.algebra import Operator, bracketed, placed, register
+from convexnovelty.uncertainty.algebra import Operator, bracketed, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.composite import placed
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
 from convexnovelty.uncertainty.linear_image import REGULAR
@@ -53,14 +56,23 @@ class _Preimage(Operator):
         """The number of columns of the matrix."""
         return int(self.matrix.shape[1])
 
-    def _around(self, around: Any) -> dict[str, UncertaintySet]:
-        return {"part": self._placed_part(self.matrix, around)}
+    def _around(self, around: Any, put: Callable[[Any, Any], Any]) -> dict[str, UncertaintySet]:
+        return {"part": put(self.part, self._mapped(self.matrix, around))}
 
-    def _placed_part(self, T: Array, around: Any) -> Any:
+    def _mapped(self, T: Array, around: Any) -> Any:
+        """What a matrix makes of the centre."""
         if isinstance(self, PointSet):
-            return placed(self.part, T @ around)
+            return T @ around
         S = T @ around.covariance @ T.T
-        return placed(self.part, Moments(T @ around.mean, (S + S.T) / 2))
+        return Moments(T @ around.mean, (S + S.T) / 2)
+
+    def _require_bounded(self) -> None:
+        if np.linalg.matrix_rank(self.matrix) < self.matrix.shape[1]:
+            raise UnboundedSetError(
+                f"{self!r} is unbounded: the matrix takes some directions to zero, and says nothing of these; bound it by "
+                "another set, as in this & that"
+            )
+        super()._require_bounded()
 
     @property
     def _within(self) -> tuple[Any, Array] | None:
@@ -78,7 +90,7 @@ class _Preimage(Operator):
         around = self._center if isinstance(self, PointSet) else self._moments
         if not tall and around is not None:
             return self.part, R  # which lies around the matrix's image of the centre already
-        return self._placed_part(R, around), R
+        return placed(self.part, self._mapped(R, around)), R
 
     @property
     def elsewhere(self) -> tuple[Any, Array] | None:

@@ -141,6 +141,29 @@ def test_an_unbounded_part_may_be_cut_off_by_another():
     assert sets.evaluate_support(both, [1.0, -1.0]) == pytest.approx(2.0, rel=1e-7)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "part", [sets.WishartBall(0.3), sets.DiagonalBudget(2.1, 0.6), sets.EntrywiseInterval(0.3)], ids=repr
+)
+def test_covariances_of_fewer_combinations_than_columns_are_unbounded(part, seed):
+    """Whatever a solver makes of a set with a ray; the centre is regular."""
+    rng = np.random.default_rng(seed)
+    root, T = rng.normal(size=(4, 9)), rng.normal(size=(3, 4))
+    with pytest.raises(UnboundedSetError, match=r"takes some directions to zero.*this & that"):
+        part.preimage(T).centred(cn.Moments(np.zeros(4), root @ root.T / 9))
+
+
+def test_a_product_may_be_cut_off_by_another_set():
+    """A variance of a total is known, and all else within a ball: by a program of its own."""
+    total, S, a = np.ones(3), np.diag([1.0, 2.0, 0.5]) + 0.2, np.array([1.0, -1.0, 0.5])
+    known = (sets.ExactMean() * sets.SpectralBall(0.3).preimage([total])) & (sets.ExactMean() * sets.FrobeniusBall(1.0))
+    step = cp.Variable((3, 3), symmetric=True)
+    within = [cp.abs(total @ step @ total) <= 0.3, cp.norm(step, "fro") <= 1.0, S + step >> 0]
+    added = cp.Problem(cp.Maximize(a @ step @ a), within).solve(solver="CLARABEL")
+    held = known.centred(cn.Moments(np.zeros(3), S))
+    assert sets.evaluate_loss(held, a, 1.0) == pytest.approx(np.sqrt(a @ S @ a + added), rel=1e-6)
+
+
 @pytest.mark.parametrize("route", ["best", "derived"])
 def test_b39_a_budget_and_a_box_both_hold(route):
     """Two facets of 2^k would give 2 for the first, the budget alone 2.25 for the second."""
