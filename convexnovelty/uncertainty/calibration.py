@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
-from convexnovelty.columns import by_name
+from convexnovelty.columns import by_name, names_of
 from convexnovelty.cones import svec
 from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
@@ -81,7 +81,8 @@ def calibrate(
         number in ``grows_by``, with that number. Means that see the
         covariance (:class:`MeanEllipsoid`) are judged beside the one in use: the estimated one where the set stands alone
         or beside an exact covariance, the true one beside a set that is to hold it.
-    X : points of shape (n, p), from which the centre will be estimated too.
+    X : points of shape (n, p), from which the centre will be estimated too. Labelled scenarios are matched by the names of a
+        frame's columns.
     confidence : between 0 and 1.
     law : where the size comes from.
 
@@ -105,7 +106,7 @@ def calibrate(
     (of which nothing is known in the true metric, where DelageYe has it).
     """
     known_set(recipe, *MOMENTS, name="recipe", recipe=True)
-    X = points(X, "X", minimum=2)
+    names, X = names_of(X), points(X, "X", minimum=2)
     confidence = fraction(confidence, "confidence")
     if has_members_of(recipe, Product):
         each = 1.0 - (1.0 - confidence) / 2.0
@@ -115,15 +116,16 @@ def calibrate(
         def part(given: Any) -> Any:
             if not given.numbers():
                 return given
-            return _calibrated(given, X, each, law, support_radius, resamples, rng, executor, uncertain)
+            return _calibrated(given, X, names, each, law, support_radius, resamples, rng, executor, uncertain)
 
         return Product(part(recipe.means), part(recipe.covariances))
-    return _calibrated(recipe, X, confidence, law, support_radius, resamples, random_state, executor, False)
+    return _calibrated(recipe, X, names, confidence, law, support_radius, resamples, random_state, executor, False)
 
 
 def _calibrated(
     recipe: Any,
     X: Array,
+    names: Sequence[str] | None,
     confidence: float,
     law: Law,
     support_radius: float | None,
@@ -134,8 +136,8 @@ def _calibrated(
 ) -> Any:
     """One set at its size; ``uncertain`` says that it stands beside a set that is to hold the true covariance."""
     if law == "bootstrap":
-        recipe, name = resizable(recipe, Moments.estimate(X))
-        size = _bootstrapped(recipe, X, confidence, resamples, generator(random_state), executor, uncertain)
+        recipe, name = resizable(recipe, Moments.estimate(X).named(names))
+        size = _bootstrapped(recipe, X, names, confidence, resamples, generator(random_state), executor, uncertain)
         return recipe.replaced(**{name: size})
     n, p = len(X), _dimensions(X)
     if law == "hotelling":
@@ -233,6 +235,7 @@ def _refuse_longer(X: Array, support_radius: float) -> None:
 def _bootstrapped(
     recipe: Any,
     X: Array,
+    names: Sequence[str] | None,
     confidence: float,
     resamples: int,
     rng: np.random.Generator,
@@ -259,7 +262,7 @@ def _bootstrapped(
         states.append(copy.deepcopy(rng))
         for _ in range(count):
             rng.integers(0, X.shape[0], X.shape[0])
-    constant = ([given] * len(counts) for given in (recipe, member, X))
+    constant = ([given] * len(counts) for given in (recipe, member, X, names))
     lots = (map if executor is None else executor.map)(_sizes, *constant, states, counts)
     sizes = [size for lot in lots for size in lot]
     found = float(np.quantile(sizes, confidence, method="higher"))
@@ -272,14 +275,16 @@ def _bootstrapped(
     return found
 
 
-def _sizes(recipe: Any, member: Any, X: Array, rng: np.random.Generator, count: int) -> list[float]:
+def _sizes(
+    recipe: Any, member: Any, X: Array, names: Sequence[str] | None, rng: np.random.Generator, count: int
+) -> list[float]:
     """The sizes at which sets centred on resampled moments hold a member, for one lot of resamples.
 
     A mean without a covariance beside it is judged in that of the resample.
     """
     found = []
     for _ in range(count):
-        moments = Moments.estimate(X[rng.integers(0, X.shape[0], X.shape[0])])
+        moments = Moments.estimate(X[rng.integers(0, X.shape[0], X.shape[0])]).named(names)
         alone = isinstance(member, tuple) and member[1] is None
         found.append(float(gauge(recipe.centred(moments), (member[0], moments.covariance) if alone else member)))
     return found

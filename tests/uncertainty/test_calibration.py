@@ -850,3 +850,15 @@ def test_a_support_radius_is_held_against_the_points(recipe):
         sets.calibrate(recipe, X, law="concentration", support_radius=4.0)
     with pytest.raises(InputError, match="point 0 is inf times as long"):
         sets.calibrate(recipe, 1e100 * X, law="concentration", support_radius=1e-150)
+
+
+def test_calibrate_matches_labelled_scenarios_with_a_frame():
+    """As with the scenarios in the order of its columns. By position it was an error here, and another size elsewhere."""
+    import pandas as pd
+
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 5.0], columns=["a", "b"])
+    S, tie = np.diag([1.0, 25.0]), np.array([[0.0, 2.0], [2.0, 0.0]])
+    scenarios = [3.0 * S, 0.2 * S, S + np.diag([0.9, 0.0]), S + tie, S - tie]
+    labelled = [pd.DataFrame(one, ["a", "b"], ["a", "b"]).loc[["b", "a"], ["b", "a"]] for one in scenarios]
+    plain, named = (sets.calibrate(sets.CovarianceHull(given), X, 0.8, resamples=10) for given in (scenarios, labelled))
+    assert named.numbers() == plain.numbers()
