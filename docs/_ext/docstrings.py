@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.util import inspect
 
 ENTRY = re.compile(r"^(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<words>.+)$")
 UNDERLINE = re.compile(r"^-{3,}$")
@@ -78,8 +79,21 @@ def skip(app: Sphinx, what: str, name: str, item: Any, skipped: bool, options: A
     return True if str(getattr(item, "__module__", "")).startswith("sklearn.") else None
 
 
+def signature(
+    app: Sphinx, what: str, name: str, item: Any, options: Any, own: str | None, returns: str | None
+) -> tuple[str | None, str | None] | None:
+    """Handler of ``autodoc-process-signature``: a set is made with what its ``__init__`` takes, which ``__new__`` hands on."""
+    if what != "class" or own != "(*args: ~typing.Any, **kwargs: ~typing.Any)":
+        return None
+    made = inspect.signature(item.__init__, bound_method=True, type_aliases=app.config.autodoc_type_aliases)
+    return inspect.stringify_signature(made, show_return_annotation=False, unqualified_typehints=True), returns
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the handlers."""
+    # An alias that Sphinx was told about is to read as its name within other types too.
+    inspect.TypeAliasForwardRef.__repr__ = lambda alias: alias.name
     app.connect("autodoc-process-docstring", process)
     app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-signature", signature)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
