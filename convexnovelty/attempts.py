@@ -38,8 +38,10 @@ UNTOLD = "its residuals do not tell the value from zero"
 TOLERANCES = 3  # with which Clarabel tries the program as it was posed
 # Times what its residuals may change of a value, up to which it is not told from zero: they are charged to first order only.
 OPEN = 4.0
-# The option under which an attempt is recorded that hands the solver the program in another scale.
+# The option under which an attempt is recorded that hands the solver the program in another scale, and what it is where that has
+# variables in units of their cost.
 RESCALED = "rescaled"
+BY_COST = "by cost"
 GAP = 1e-9  # share of the value within which a search for whole numbers ends
 UNCLOSED = "its search for whole numbers ends at a gap of its own, 1e-4 of the value with most solvers"
 UNSHOWN = "its interface shows no multipliers: that its point is optimal is the solver's word"
@@ -61,6 +63,7 @@ class Attempts:
         self.compilations = 0
         self._compiled: Any = None
         self._cones: set[str] | None = None
+        self._quadratic = False
         self._order = 0
         self._answer: tuple[Any, ...] = ()
         self._share = self._error = 0.0
@@ -75,13 +78,18 @@ class Attempts:
             return solvers.ladder(solver or default)
         if self._cones is None:
             data, _, _ = solvers.compiled(self.problem, default)
-            dims, quadratic = data["dims"], data.get("P") is not None and data["P"].nnz > 0
+            dims = data["dims"]
+            self._quadratic = quadratic = data.get("P") is not None and data["P"].nnz > 0
             cones = {"SOCP": dims.soc, "SDP": dims.psd, "EXP": dims.exp, "POW": list(dims.p3d) + list(dims.pnd)}
             self._cones = {kind for kind, there in cones.items() if there} or ({"QP"} if quadratic else {"LP"})
             self._order = max(dims.psd, default=0)
-        return _with_rescaled(
-            solvers.ladder(solver, self._order) if solver else solvers.fallbacks(self._cones, self._order)
-        )
+        plan = solvers.ladder(solver, self._order) if solver else solvers.fallbacks(self._cones, self._order)
+        return _with_rescaled(plan, self._scales)
+
+    @property
+    def _scales(self) -> list[Mapping[str, Any]]:
+        """The options of other scales in which the program is tried."""
+        return [{RESCALED: True}, {RESCALED: BY_COST}] if self._quadratic else [{RESCALED: True}]
 
     def climb(self, rungs: Sequence[Rung], attempts: list[Attempt], timing: dict[str, float]) -> Residuals | None:
         """The residuals of the first point that counts, or None; each attempt is noted in ``attempts``."""
@@ -132,7 +140,7 @@ class Attempts:
             return point
         noted = attempts.pop()
         tight = {name: min(SHARP, float(options.get(name, SHARP))) for name in solvers.GAPS}
-        for more in ({}, {RESCALED: True}):
+        for more in ({}, *self._scales):
             found = self._attempt(solver, {**options, **tight, **more}, attempts, timing)
             if found is None:
                 continue
@@ -171,7 +179,7 @@ class Attempts:
         in_scale = None if canonical is None else canonical.in_scale
         try:
             if options.get(RESCALED) and in_scale is not None:
-                raw = in_scale.solve(given)
+                raw = in_scale.solve(given, options[RESCALED] == BY_COST)
             else:
                 # A warm start would make the digits depend on what was solved before.
                 raw = chain.solve_via_data(self.problem, data, warm_start=False, verbose=False, solver_opts=dict(given))
@@ -240,13 +248,13 @@ def _names(key: str, value: Any) -> set[str]:
     return set() if value is None else set(value) if isinstance(value, Mapping) else {key}
 
 
-def _with_rescaled(rungs: Sequence[Rung]) -> Sequence[Rung]:
-    """The plan with one more attempt after Clarabel's own tolerances: the same question in another scale."""
+def _with_rescaled(rungs: Sequence[Rung], scales: Sequence[Mapping[str, Any]]) -> Sequence[Rung]:
+    """The plan with more attempts after Clarabel's own tolerances: the same question in other scales."""
     places = [k for k, (solver, _) in enumerate(rungs) if solver == solvers.DEFAULT_SOLVER][:TOLERANCES]
     if not places:
         return rungs
     (solver, options), last = rungs[places[0]], places[-1] + 1
-    return [*rungs[:last], (solver, {**options, RESCALED: True}), *rungs[last:]]
+    return [*rungs[:last], *((solver, {**options, **scale}) for scale in scales), *rungs[last:]]
 
 
 def _doubt(status: str, raw: Any, canonical: Canonical | None) -> str:

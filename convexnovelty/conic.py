@@ -301,6 +301,30 @@ class ConicProgram:
         )
         return program, Equilibration(columns, rows * height / reach, height)
 
+    def by_cost(self, sweeps: int = 16) -> tuple[ConicProgram, Equilibration]:
+        r"""The same program with variables in units in which their quadratic cost is one, and rows and other variables of size one beside.
+
+        In the equilibrated program a variable is as large as its rows can make it. Where a cost holds one at a billionth of that, as
+        the sum of long points that nearly cancel, what the others cost is rounding there.
+        """
+        cost = np.zeros(self.c.size) if self.P is None else self.P.diagonal()
+        priced, entries = cost > 0, sp.coo_array(self.A)
+        (i, j), sizes = entries.coords, np.abs(entries.data)
+        rows, columns = np.ones(self.b.size), 1.0 / np.sqrt(_or_one(cost, 0.0))
+        for _ in range(sweeps):
+            rows = rows / np.sqrt(self._reach(sizes * rows[i] * columns[j], i))
+            width = _or_one(_maxima(sizes * rows[i] * columns[j], j, columns.size), 0.0)
+            columns = np.where(priced, columns, columns / np.sqrt(width))
+        rows = rows / self._reach(sizes * rows[i] * columns[j], i)
+        A = sp.csr_array(sp.diags_array(rows) @ self.A @ sp.diags_array(columns))
+        P = None if self.P is None else sp.csr_array(sp.diags_array(columns) @ self.P @ sp.diags_array(columns))
+        program = ConicProgram(columns * self.c, A, rows * self.b, self.cones, P, self.offset)
+        return program, Equilibration(columns, rows, 1.0)
+
+    def _reach(self, sizes: Array, rows: NDArray[np.intp]) -> Array:
+        """The largest of the entries of each row, and of its cone where that has one scale; one where there is none."""
+        return _or_one(_tied_maxima(_maxima(sizes, rows, self.b.size), self.cones), 0.0)
+
     def without_repetition(self) -> ConicProgram:
         """The same program without what it says twice: a user's S >> 0 beside ours, or S == X entry by entry for
         symmetric matrices. Repeated rows leave the multipliers undetermined, which solvers pay for in digits."""

@@ -78,9 +78,15 @@ class InScale:
         """The size of the program's objective: what is one in the equilibrated program."""
         return self._made[1].objective
 
-    def unscaled(self, x: Array, z: Array) -> tuple[Array, Array]:
-        """A point of the equilibrated program and its multiplier, in the units of the program."""
-        scale = self._made[1]
+    @cached_property
+    def _by_cost(self) -> tuple[ConicProgram, Equilibration]:
+        posed, units, _ = self._posed
+        scaled, found = posed.by_cost()
+        return scaled, replace(found, columns=found.columns * units)
+
+    def unscaled(self, x: Array, z: Array, scale: Equilibration | None = None) -> tuple[Array, Array]:
+        """A point of the equilibrated program and its multiplier, or of one in another ``scale``, in the units of the program."""
+        scale = scale or self._made[1]
         multiplier = np.asarray(z) * scale.rows
         for step in reversed(self._posed[2]):
             multiplier = step.forward.T @ multiplier
@@ -169,16 +175,20 @@ class InScale:
         curvature = 0.0 if scaled.P is None else float(np.linalg.norm(scaled.P @ direction))
         return value < 0 and outside + curvature <= CERTIFICATE * -value
 
-    def solve(self, settings: Mapping[str, Any]) -> Any:
-        """Clarabel's answer to the equilibrated program, in the units of the program, as Clarabel itself would give it."""
+    def solve(self, settings: Mapping[str, Any], by_cost: bool = False) -> Any:
+        """Clarabel's answer to the equilibrated program, in the units of the program, as Clarabel itself would give it.
+
+        With ``by_cost`` it is asked of :meth:`ConicProgram.by_cost`.
+        """
+        program, scale = self._by_cost if by_cost else self._made
         for factor in WIDER if self.in_units else WIDER[:1]:
-            found = self.scaled.solve(**{k: factor * v if k.startswith("tol_") else v for k, v in settings.items()})
+            found = program.solve(**{k: factor * v if k.startswith("tol_") else v for k, v in settings.items()})
             # What a solver that wants more digits says of its point is not taken: these are enough of them.
-            shown = found.status == "AlmostSolved" and self.scaled.residuals(found.x, found.z).worst <= SHOWN
+            shown = found.status == "AlmostSolved" and program.residuals(found.x, found.z).worst <= SHOWN
             status = "Solved" if self.in_units and shown else found.status
             if status == "Solved":
                 break
-        x, z = self.unscaled(found.x, found.z)
+        x, z = self.unscaled(found.x, found.z, scale)
         value = self.program.value(x) if np.isfinite(x).all() else float("nan")
         return SimpleNamespace(
             x=x,
@@ -188,7 +198,7 @@ class InScale:
             obj_val=value,
             solve_time=0.0,
             iterations=found.iterations,
-            in_scale=(found.x, found.z),
+            in_scale=None if by_cost else (found.x, found.z),
         )
 
 

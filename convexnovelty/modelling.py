@@ -7,6 +7,7 @@ found positive semidefinite.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ __all__ = [
     "NO_DIRECTION",
     "beyond_boundary",
     "boundary_tie",
+    "fitted_by_libsvm",
     "gram_form",
     "hidden_lengths",
     "hidden_square",
@@ -53,6 +55,7 @@ __all__ = [
     "separates",
     "signs",
     "slack_price",
+    "untold_by_products",
 ]
 
 # Below this share of n a factor of the Gram matrix is cheaper for an interior-point method than the matrix itself.
@@ -72,6 +75,12 @@ AT_BOUND = 2e-4
 
 # How the sentence on a solution begins that separates nothing.
 NOTHING = "w = 0 to the solver's accuracy"
+
+# Steps after which libsvm has no more to find: its kernel values of single precision may lead it round in circles.
+LIBSVM_STEPS = 1_000_000
+
+# Of the optimum, what rounding of points' products may change where pairwise steps are held to it.
+OF_OPTIMUM = 1e-6
 
 # Of the features' squared unit, the squared length of w that a solver cannot tell from zero.
 NO_DIRECTION = 1e-9
@@ -100,6 +109,25 @@ def libsvm_rounding(features: FeatureMap) -> float:
     multipliers are free, libsvm holds the sums of its own values equal, and the offset is one of them.
     """
     return float(np.finfo(np.float32).eps * np.max(features.squared_norms()))
+
+
+def untold_by_products(features: FeatureMap, unit: float) -> str | None:
+    r"""Why products of points do not tell a reduced hull at this distance from the origin, or None where they do.
+
+    Steps that know the points by these alone know :math:`\tfrac12\|w\|^2` to what rounding leaves of them.
+    """
+    if ROUNDING * float(np.max(features.squared_norms())) <= OF_OPTIMUM * unit**2:
+        return None
+    return "rounding of the points' products does not tell this reduced hull from the origin"
+
+
+def fitted_by_libsvm(machine: Any, *arguments: Any, **weights: Any) -> Any:
+    """A machine of scikit-learn's, fitted in so many steps as end where there is anything to find."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # what is left then is rounding, which the checker counts
+        return machine.set_params(max_iter=LIBSVM_STEPS).fit(*arguments, **weights)
 
 
 def libsvm_share(value: Any, name: str) -> float:
@@ -469,7 +497,9 @@ def margin_reading(
 
     interval = quantile_interval(scores, nu, shares)
     nothing = nothing_separated(float(normal @ normal), unit, nu, origin)
-    if nothing is not None and (doubts is None or not proves_separation(scores, doubts, nu, shares)):
+    if nothing is not None and (
+        doubts is None or not proves_separation(scores, doubts if known is None else known, nu, shares)
+    ):
         # What a solver left of w is rounding, and would cut through the sample at random.
         return Reading(HalfSpace(np.zeros_like(normal), 0.0), nothing, interval)
     if known is not None:
@@ -493,11 +523,11 @@ def margin_reading(
 
 
 def margin_letters(made: Reading, points: Array, multipliers: Array, *names: str) -> Reading:
-    """A reading at an optimum to rounding with the letters of these names there; a solver's stay where nothing is separated."""
+    """A reading at an optimum to rounding with the letters of these names there: zeros but for the multipliers where nothing is separated."""
     region = made.region
-    if made.offset is None or not isinstance(region, HalfSpace) or not region.normal.any():
+    if made.offset is None or not isinstance(region, HalfSpace):
         return made
-    rho = made.offset.used
+    rho = made.offset.used if region.normal.any() else 0.0
     known = {
         "alpha": multipliers,
         "w": region.normal,

@@ -102,9 +102,9 @@ def test_a_second_attempt_is_recorded_and_named_solvers_stay_alone(monkeypatch):
     broken = solvers.SolverProfile("CLARABEL", ({"max_iter": 1},), 1e-8)
     monkeypatch.setitem(solvers._PROFILES, "CLARABEL", broken)
     solution = cn.one_class_svm(features, 0.5).solve()
-    # Once more on the rescaled program, then the second solver.
-    assert [a.solver for a in solution.attempts] == ["CLARABEL", "CLARABEL", "OSQP"]
-    assert all("user_limit" in attempt.remark for attempt in solution.attempts[:2])
+    # Once more on the program in each of two scales, then the second solver.
+    assert [a.solver for a in solution.attempts] == ["CLARABEL", "CLARABEL", "CLARABEL", "OSQP"]
+    assert all("user_limit" in attempt.remark for attempt in solution.attempts[:3])
     assert solution.solver == "OSQP"
     assert solution.objective == pytest.approx(1.125, rel=1e-6)
     with pytest.raises(SolverError, match="user_limit"):

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from convexnovelty.algorithms import polish
 from convexnovelty.algorithms.block_dual import solve_dual
 from convexnovelty.algorithms.smo import SMOResult, smo
 from convexnovelty.errors import IndefiniteError, SolverError
@@ -27,14 +28,20 @@ NEAR = 1 / 30
 # Of the squared distance, the gap above which the nearest point is looked for again, and the tolerance with which it is.
 COARSE, FINEST = 1e-9, 1e-14
 
-# Above so many points no Gram matrix is formed only to find a unit: columns of it are computed as they are needed, to these
-# tolerances, of the longest point and of what tells the scores apart.
-GRAM_LIMIT = 2000
+# Where no Gram matrix is formed, columns of it are computed as they are needed, to these tolerances, of the longest point and of
+# what tells the scores apart.
 OF_LONGEST, OF_SCORES = 1e-6, 1e-6
 
 
 def margin_unit(
-    points: Array, unit: float, doubts: Array | Callable[[Array], Array], nu: float, shares: Array
+    points: Array,
+    unit: float,
+    doubts: Array | Callable[[Array], Array],
+    nu: float,
+    shares: Array,
+    *,
+    doubt: float | None = None,
+    moved: float = 0.0,
 ) -> float:
     r"""The length of the points, or the distance of their reduced hull from the origin where it is far smaller and proved not to be zero.
 
@@ -46,6 +53,8 @@ def margin_unit(
     unit : their length.
     doubts : (n,) what the score of each is not known to, or a function of the normal to it.
     nu, shares : the outlier fraction and the points' shares of the sample.
+    doubt, moved : those of :func:`~convexnovelty.algorithms.polish.polished`, which looks where products of points do not tell the
+        hull from the origin; None looks no further.
     """
     rows, parts = np.asarray(points)[shares > 0], shares[shares > 0]
     mean = rows.T @ parts
@@ -55,17 +64,21 @@ def margin_unit(
     if claimed >= NEAR * unit:
         return claimed if claimed * NEAR > unit else unit
     try:
-        normal = rows.T @ _multipliers(rows, parts / nu)
+        alpha = _multipliers(rows, parts / nu)
     except (IndefiniteError, SolverError):  # of rounding: the length of the points is as good as any other
-        return unit
+        alpha = parts
+    normal = rows.T @ alpha
+    unknown = (doubts(normal) if callable(doubts) else doubts)[shares > 0]
+    if doubt is not None and not proves_separation(rows @ normal, unknown, nu, parts):
+        found = polish.polished(rows, parts / nu, start=alpha, doubt=doubt, moved=moved)
+        normal, unknown = (normal, unknown) if found is None else (found.normal, found.doubts)
     distance = float(np.linalg.norm(normal))
-    unknown = doubts(normal) if callable(doubts) else doubts
-    proved = proves_separation(rows @ normal, unknown[shares > 0], nu, parts)
+    proved = proves_separation(rows @ normal, unknown, nu, parts)
     return distance if proved and distance < NEAR * unit else unit
 
 
 def _multipliers(rows: Array, upper: Array) -> Array:
-    if len(rows) <= GRAM_LIMIT:
+    if len(rows) <= polish.GRAM_LIMIT:
         return nearest(rows @ rows.T, upper, semidefinite=True).multipliers
     return solve_dual(rows, Linear(), upper=upper, tolerance=OF_LONGEST, of_scores=OF_SCORES).multipliers
 

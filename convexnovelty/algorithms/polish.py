@@ -10,6 +10,7 @@ factors QR it is :math:`w - Q(Q'w - R^{-T}q)`, in which nothing is squared as in
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
-from convexnovelty.algorithms import margin_unit
 from convexnovelty.algorithms.box import Box, Indices
 from convexnovelty.algorithms.free_set import admissible_step
 from convexnovelty.algorithms.smo import smo
@@ -26,7 +26,10 @@ from convexnovelty.errors import IndefiniteError, InputError, SolverError
 from convexnovelty.regions import ROUNDING
 from convexnovelty.validation import Array
 
-__all__ = ["Polished", "carried_doubts", "polished", "polished_hard_margin", "polished_margin"]
+__all__ = ["GRAM_LIMIT", "Polished", "carried_doubts", "polished", "polished_hard_margin", "polished_margin"]
+
+# Above so many points no Gram matrix is formed only to find a face, or a unit.
+GRAM_LIMIT = 2000
 
 # A bound that no multiplier reaches, since their sum is one.
 LOOSE = 2.0
@@ -80,9 +83,10 @@ def polished(
     """
     rows = np.asarray(points, dtype=float)
     n = len(rows)
-    if n > margin_unit.GRAM_LIMIT:
+    if n > GRAM_LIMIT:
         return None
-    unit = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())) or 1.0
+    # By a power of two, which rounds nothing: points far from the origin differ by little more than their rounding.
+    unit = 2.0 ** math.ceil(math.log2(float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())) or 1.0))
     slope = np.zeros(n) if linear is None else np.asarray(linear, dtype=float) / unit**2
     try:
         # A bound above one holds nothing, and 1 / nu may be of any size.
@@ -136,7 +140,7 @@ class _Program:
     def solved(self, start: Array) -> tuple[Array, _Face] | None:
         """Multipliers and their face: pairwise steps, and then an active set that adds points and takes them away."""
         gram, box = self.points @ self.points.T, self.box
-        a = smo(gram, self.linear, upper=box.upper, start=start, semidefinite=True).multipliers
+        a = self._by_pairs(gram, start)
         a = np.where(a <= AT_BOUND * box.upper, 0.0, np.where(a >= (1 - AT_BOUND) * box.upper, box.upper, a))
         if not box.free(a).size:
             a = box.feasible(a, np.argsort(gram @ a + self.linear, kind="stable"))
@@ -153,9 +157,23 @@ class _Program:
                 continue
             wrong = self._wrong(a, working, face, doubts)
             if not wrong.any():
-                return a, face
+                return self._again(a, working, face), face
             working |= wrong
         return None
+
+    def _by_pairs(self, gram: Array, start: Array) -> Array:
+        """Where pairwise steps lead from a start; the start itself where products that cancel lead them nowhere."""
+        try:
+            return smo(gram, self.linear, upper=self.box.upper, start=start, semidefinite=True).multipliers
+        except SolverError:
+            return start
+
+    def _again(self, a: Array, working: NDArray[np.bool_], face: _Face) -> Array:
+        """The multipliers after one more step, where those of a long one that nearly cancel have left their sum w fewer digits than it has."""
+        left = np.abs(self.points.T @ a - face.normal)
+        if (left <= ROUNDING * face.terms).all():
+            return a
+        return admissible_step(a, _Face.of(self, np.flatnonzero(working), a).step, self.box.lower, self.box.upper)[0]
 
     def _wrong(self, a: Array, working: NDArray[np.bool_], face: _Face, doubts: Array) -> NDArray[np.bool_]:
         """The point at a bound that would leave it most, or the two where none lies between its bounds."""
@@ -178,12 +196,13 @@ class _Program:
 class _Face:
     """Points whose scores are to be equal, and the w that has them so while the multipliers of the others stay.
 
-    ``others`` are the points but the ``anchor``, from which ``differences`` lead to them; ``directions`` are these at length one, of
-    which the columns ``kept`` are the product of ``basis`` and ``triangle``. ``step`` is what multipliers lack of those of w.
+    ``terms`` are the sizes of what w is a sum of, column by column, and ``others`` the points but the ``anchor``, from which
+    ``differences`` lead to them; ``directions`` are these at length one, of which the columns ``kept`` are the product of ``basis`` and
+    ``triangle``. ``step`` is what multipliers lack of those of w.
     """
 
     program: _Program
-    terms: float
+    terms: Array
     normal: Array
     level: float
     step: Array
@@ -218,22 +237,28 @@ class _Face:
         if rows.size:
             step[anchor] = b[anchor] - a[anchor] - float(step[others].sum())
         level = float(Z[anchor] @ normal + p[anchor])
-        terms = float(np.abs(b) @ program.lengths)
+        terms = np.abs(b) @ np.abs(Z)
         return cls(program, terms, normal, level, step, anchor, others, sizes, directions, basis, triangle, kept)
 
     def doubts(self, doubt: Array | float, moved: float) -> Array:
         """What scores are not known to: what rounding makes of their terms, and what it leaves of the equations that give w.
 
+        Rounding of a sum of points moves w, and with it a score, by what the equations leave of both alone: points that lie far from
+        the origin together are long, and no more is known of them by that than along one equation between two.
         A difference to a point that is so much of each direction knows what that much of its equation is known to.
         """
-        Z, p = self.program.points, self.program.linear
-        own = ROUNDING * ((self.terms + moved) * self.program.lengths + np.abs(p)) + doubt
+        Z, p, length = self.program.points, self.program.linear, float(np.linalg.norm(self.normal))
+        free = np.abs(self._left(self._left(Z))) + ROUNDING * np.abs(Z)
+        own = free @ self.terms + moved * np.linalg.norm(free, axis=1) + length * (self.program.lengths + moved)
+        own = ROUNDING * (own + np.abs(p)) + doubt
         terms = ROUNDING * np.abs(p) + doubt
-        equations = (
-            ROUNDING * float(np.linalg.norm(self.normal)) + (terms[self.others] + terms[self.anchor]) / self.sizes
-        )
+        equations = ROUNDING * length + (terms[self.others] + terms[self.anchor]) / self.sizes
         parts = _through(self.triangle, self.basis.T @ (Z - Z[self.anchor]).T)
         return np.asarray(own + equations[self.kept] @ np.abs(parts))
+
+    def _left(self, points: Array) -> Array:
+        """What the equations leave of points."""
+        return points - (points @ self.basis) @ self.basis.T
 
     def ray(self, doubts: Array) -> Array | None:
         """A direction, longer than the box, along which w stays and the objective falls; None where no score is other than it should be."""

@@ -23,6 +23,7 @@ from convexnovelty.modelling import (
     below,
     beyond_boundary,
     check_features,
+    fitted_by_libsvm,
     hidden_lengths,
     hidden_square,
     libsvm_rounding,
@@ -40,6 +41,7 @@ from convexnovelty.modelling import (
     span_gram,
     squared_length,
     terms_apart,
+    untold_by_products,
 )
 from convexnovelty.regions import HalfSpace
 from convexnovelty.solution import Values
@@ -104,7 +106,8 @@ def _reflected(features: FeatureMap, y: Array) -> Array:
 def _unit(features: FeatureMap, nu: float, y: Array) -> float:
     """The unit in which the programs are posed: points of both labels may lie much closer to each other than to the origin."""
     doubts = score_doubts(features, features.middle)
-    return margin_unit(_reflected(features, y), features.middle, doubts, nu, sample_shares(None, features.n))
+    phi, shares = _reflected(features, y), sample_shares(None, features.n)
+    return margin_unit(phi, features.middle, doubts, nu, shares, doubt=product_doubt(features))
 
 
 def _reading(
@@ -229,11 +232,16 @@ def _solution(features: FeatureMap, nu: float, y: Array, alpha: Array, how: str,
     )
 
 
+def _no_pairs(features: FeatureMap, labels: Any, outlier_fraction: float) -> str | None:
+    return untold_by_products(features, _unit(features, outlier_fraction, signs(labels, features.n)))
+
+
 @METHOD.node(
     "smo",
     kind="algorithm",
     source="section 8.4, applied to equations 8.42 to 8.44",
     latex=r"\min_\alpha\ \tfrac12\alpha'Q\alpha,\quad Q_{ij}=y_iy_jk(x_i,x_j)",
+    condition=_no_pairs,
 )
 def sequential(features: FeatureMap, labels: Any, outlier_fraction: float) -> Solution:
     """Pairwise steps on the Gram matrix with the signs of the labels."""
@@ -262,7 +270,7 @@ def libsvm(features: FeatureMap, labels: Any, outlier_fraction: float) -> Soluti
 
     nu, y = libsvm_share(outlier_fraction, "outlier_fraction"), signs(labels, features.n)
     machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * features.n))
-    machine.fit(span_gram(features) * np.outer(y, y) / features.middle**2)
+    fitted_by_libsvm(machine, span_gram(features) * np.outer(y, y) / features.middle**2)
     alpha = np.zeros(features.n)
     alpha[machine.support_] = machine.dual_coef_.ravel()
     return _solution(features, nu, y, alpha / alpha.sum(), "libsvm", int(machine.n_iter_))
@@ -324,7 +332,8 @@ METHOD.step(
     reference="formulation",
     objective=lambda value: -value,
     values=lambda solution, features, labels: {
-        "w": (w := np.asarray(features.training).T @ (signs(labels, features.n) * solution.values["alpha"])),
+        # The sum of the multipliers' terms loses to their rounding what points far from the origin lose when they cancel.
+        "w": (w := solution.region.normal),
         "rho": solution.offset.used,
         "xi": np.maximum(solution.offset.used - signs(labels, features.n) * (np.asarray(features.training) @ w), 0.0),
     },

@@ -25,6 +25,7 @@ from convexnovelty.modelling import (
     below,
     beyond_boundary,
     check_features,
+    fitted_by_libsvm,
     gram_form,
     hidden_lengths,
     hidden_square,
@@ -43,6 +44,7 @@ from convexnovelty.modelling import (
     slack_price,
     span_gram,
     terms_apart,
+    untold_by_products,
 )
 from convexnovelty.regions import HalfSpace
 from convexnovelty.solution import Values
@@ -101,7 +103,8 @@ def one_class_svm(
 def _unit(features: FeatureMap, nu: float, shares: Array) -> float:
     """The unit in which the programs are posed."""
     doubts = score_doubts(features, features.middle)
-    return margin_unit(np.asarray(features.training), features.middle, doubts, nu, shares)
+    points, doubt = np.asarray(features.training), product_doubt(features)
+    return margin_unit(points, features.middle, doubts, nu, shares, doubt=doubt)
 
 
 def _reading(
@@ -217,6 +220,10 @@ def _solution(features: FeatureMap, nu: float, shares: Array, alpha: Array, how:
     )
 
 
+def _no_pairs(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> str | None:
+    return untold_by_products(features, _unit(features, outlier_fraction, sample_shares(weights, features.n)))
+
+
 @METHOD.node(
     "smo",
     kind="algorithm",
@@ -225,6 +232,7 @@ def _solution(features: FeatureMap, nu: float, shares: Array, alpha: Array, how:
         r"\alpha_i\leftarrow\alpha_i+\frac{f(x_j)-f(x_i)}{K_{ii}+K_{jj}-2K_{ij}}\ \text{clipped to}\ [L,H],"
         r"\quad\alpha_j\leftarrow\gamma-\alpha_i"
     ),
+    condition=_no_pairs,
 )
 def sequential(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Solution:
     """Sequential minimal optimisation of the dual: pairs chosen by second-order information."""
@@ -238,6 +246,7 @@ def sequential(features: FeatureMap, outlier_fraction: float, weights: Any = Non
     kind="algorithm",
     source="section 8.4, with the chapter's initialisation, scans and second choice",
     latex=r"j=\arg\max_{n\in SV_{nb}}|O_i-O_n|",
+    condition=_no_pairs,
 )
 def sequential_schoelkopf(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Solution:
     """Sequential minimal optimisation as the chapter describes it, scan by scan."""
@@ -284,7 +293,7 @@ def libsvm(features: FeatureMap, outlier_fraction: float, weights: Any = None) -
     gram = (span_gram(features) / features.middle**2)[np.ix_(kept, kept)]
     # libsvm's tolerance is absolute in its own scale, where the multipliers are nu n times ours.
     machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * kept.size))
-    machine.fit(gram, sample_weight=None if weights is None else shares[kept] * kept.size)
+    fitted_by_libsvm(machine, gram, sample_weight=None if weights is None else shares[kept] * kept.size)
     alpha = np.zeros(features.n)
     alpha[kept[machine.support_]] = machine.dual_coef_.ravel()
     return _solution(features, nu, shares, alpha / alpha.sum(), "libsvm", int(machine.n_iter_))
@@ -304,7 +313,7 @@ def reflection(features: FeatureMap, outlier_fraction: float) -> Solution:
     nu, n = libsvm_share(outlier_fraction, "outlier_fraction"), features.n
     gram = span_gram(features) / features.middle**2
     machine = NuSVC(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * n))
-    machine.fit(np.block([[gram, -gram], [-gram, gram]]), np.repeat([1.0, -1.0], n))
+    fitted_by_libsvm(machine, np.block([[gram, -gram], [-gram, gram]]), np.repeat([1.0, -1.0], n))
     beta = np.zeros(2 * n)
     beta[machine.support_] = np.abs(machine.dual_coef_).ravel()
     # A point and its mirror image share one multiplier of the one-class machine.
@@ -368,7 +377,8 @@ METHOD.step(
     reference="formulation",
     objective=lambda value: -value,
     values=lambda solution, features: {
-        "w": (w := np.asarray(features.training).T @ solution.values["alpha"]),
+        # The sum of the multipliers' terms loses to their rounding what points far from the origin lose when they cancel.
+        "w": (w := solution.region.normal),
         "rho": solution.offset.used,
         "xi": np.maximum(solution.offset.used - np.asarray(features.training) @ w, 0.0),
     },

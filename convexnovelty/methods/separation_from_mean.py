@@ -38,6 +38,7 @@ from convexnovelty.modelling import (
     span_gram,
     squared_length,
     terms_apart,
+    untold_by_products,
 )
 from convexnovelty.regions import ROUNDING, HalfSpace
 from convexnovelty.validation import Array, choice, dimensions, vector
@@ -140,13 +141,23 @@ def _judged(features: FeatureMap, others: Any) -> Array:
 
 
 def _moved_gram(features: FeatureMap, others: Any) -> Array:
-    r"""The matrix :math:`k(x_i, x_j) + q - q_j - q_i` of equation 8.49."""
+    r"""The matrix :math:`k(x_i, x_j) + q - q_j - q_i` of equation 8.49.
+
+    It is the same wherever the origin of the features is, and its sums lose least where that is among them.
+    """
     points, away = _sets(features, others)
-    gram = span_gram(features)
+    gram = _central_gram(features) if features.explicit else span_gram(features)
     q = float(gram[np.ix_(away, away)].mean())
     qj = gram[np.ix_(points, away)].mean(axis=1)
     moved: Array = gram[np.ix_(points, points)] + q - qj[None, :] - qj[:, None]
     return (moved + moved.T) / 2
+
+
+def _central_gram(features: FeatureMap) -> Array:
+    """Products of explicit features about their mean."""
+    about = np.asarray(features.training)
+    about = about - about.mean(axis=0)
+    return np.asarray(about @ about.T)
 
 
 def _size(features: FeatureMap, others: Any) -> float:
@@ -161,6 +172,11 @@ def _doubts(features: FeatureMap, others: Any) -> Array:
     lengths, hidden = np.sqrt(features.squared_norms()), _hidden(features, others)
     rounding = ROUNDING * _size(features, others) * (lengths[points] + lengths[away].mean())
     return np.asarray(rounding + hidden * hidden.max())
+
+
+def _product_doubt(features: FeatureMap) -> float:
+    """What products of two moved points may differ by from the kernel's: a product of two differences is four."""
+    return 4 * product_doubt(features)
 
 
 def _hidden(features: FeatureMap, others: Any) -> Array:
@@ -178,8 +194,10 @@ def _left_out(features: FeatureMap, normal: Array, nu: float, others: Any) -> fl
 
 def _unit(features: FeatureMap, nu: float, others: Any) -> float:
     """The unit in which the programs are posed."""
-    moved, _ = _moved(features, others)
-    return margin_unit(moved, _size(features, others), _doubts(features, others), nu, sample_shares(None, len(moved)))
+    moved, mean = _moved(features, others)
+    shares, doubt = sample_shares(None, len(moved)), _product_doubt(features)
+    away = float(np.linalg.norm(mean))
+    return margin_unit(moved, _size(features, others), _doubts(features, others), nu, shares, doubt=doubt, moved=away)
 
 
 def _reading(
@@ -217,8 +235,8 @@ def _polished(
     Where that optimum is not found, the multipliers say which points lie beyond the boundary; a w has those that are ``shown`` with it.
     """
     moved, mean = _moved(features, others)
-    shares, doubt = sample_shares(None, len(moved)), 4 * product_doubt(features)  # a product of two differences is four
-    found = polished_margin(moved, shares / nu, alpha, w, doubt, float(np.linalg.norm(mean)))
+    shares, away = sample_shares(None, len(moved)), float(np.linalg.norm(mean))
+    found = polished_margin(moved, shares / nu, alpha, w, _product_doubt(features), away)
     if found is None:
         beyond = beyond_boundary(alpha if w is None else shown, shares / nu)
         return _reading(features, moved.T @ alpha if w is None else w, nu, others, unit, beyond=beyond)
@@ -309,17 +327,23 @@ def _solution(features: FeatureMap, nu: float, others: Any, alpha: Array, how: s
     )
 
 
+def _no_pairs(features: FeatureMap, outlier_fraction: float, others: Any = None) -> str | None:
+    unit = _unit(features, outlier_fraction, others)
+    return None if features.explicit else untold_by_products(features, unit)
+
+
 @METHOD.node(
     "smo",
     kind="algorithm",
     source="section 8.4, applied to equations 8.49 to 8.51",
     latex=r"Q_{ij}=k(x_i,x_j)+q-q_j-q_i,\quad q=\tfrac1{t^2}\sum_{np}k(z_n,z_p),\ q_j=\tfrac1t\sum_nk(x_j,z_n)",
+    condition=_no_pairs,
 )
 def sequential(features: FeatureMap, outlier_fraction: float, others: Any = None) -> Solution:
     """Pairwise steps on the matrix that the chapter prints, which knows the points through the kernel alone."""
     nu = outlier_share(outlier_fraction, "outlier_fraction")
     matrix = _moved_gram(features, others)
-    found = nearest(matrix, 1 / (nu * len(matrix)))
+    found = nearest(matrix, 1 / (nu * len(matrix)), semidefinite=True)
     return _solution(features, nu, others, found.multipliers, "SMO", found.iterations)
 
 
@@ -344,7 +368,8 @@ METHOD.step(
     reference="formulation",
     objective=lambda value: -value,
     values=lambda solution, features, others=None: {
-        "w": (w := _moved(features, others)[0].T @ solution.values["alpha"]),
+        # The sum of the multipliers' terms loses to their rounding what points far from the origin lose when they cancel.
+        "w": (w := solution.region.normal),
         "rho": solution.offset.used,
         "xi": np.maximum(solution.offset.used - _moved(features, others)[0] @ w, 0.0),
     },

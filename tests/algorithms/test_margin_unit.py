@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from convexnovelty.algorithms import margin_unit as module
+from convexnovelty.algorithms import polish
 from convexnovelty.algorithms.margin_unit import margin_unit
 
 Y = np.random.default_rng(0).standard_normal(15)
@@ -56,6 +57,6 @@ def test_points_without_weight_do_not_count():
 
 @pytest.mark.parametrize("h", [1e-2, 1e-4, 1e-6])
 def test_no_matrix_is_formed_of_many_points(monkeypatch, h):
-    monkeypatch.setattr(module, "GRAM_LIMIT", 29)
+    monkeypatch.setattr(polish, "GRAM_LIMIT", 29)
     monkeypatch.setattr(module, "nearest", None)
     assert _unit(_strip(h)) == pytest.approx(h, rel=1e-6)

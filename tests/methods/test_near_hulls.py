@@ -6,6 +6,7 @@ import re
 import warnings
 from fractions import Fraction
 
+import cvxpy as cp
 import mpmath as mp
 import numpy as np
 import pytest
@@ -200,3 +201,78 @@ def test_raw_columns_in_exact_arithmetic(nu):
     assert dual.objective == pytest.approx(highest, rel=1e-6)
     assert -primal.objective == pytest.approx(highest, rel=1e-6)
     assert dual.guarantee == primal.guarantee
+
+
+def _stamps(seed, middle, spread):
+    """A column far from the origin beside the hour of the day, which alone tells novel rows, by night, from ordinary ones."""
+    rng = np.random.default_rng(seed)
+    novel = np.arange(18) < 7
+    hours = np.where(novel, rng.integers(0, 6, 18), rng.integers(8, 19, 18))
+    return np.c_[np.round(middle + spread * rng.standard_normal(18)), hours], np.where(novel, -1.0, 1.0)
+
+
+def _about(X, y, nu):
+    """The plane in plain CVXPY, its far column in units of its middle m: with b = m w_0 scores are b + w'(x - m)."""
+    n, m = len(X), float(np.round(X[:, 0].mean()))
+    b, v, xi, rho = cp.Variable(), cp.Variable(), cp.Variable(n, nonneg=True), cp.Variable()
+    scores = cp.multiply(y, b * (1 + (X[:, 0] - m) / m) + v * X[:, 1])
+    cost = cp.sum_squares(cp.hstack([b / m, v])) / 2 + cp.sum(xi) / (nu * n) - rho
+    tight = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value = cp.Problem(cp.Minimize(cost), [scores >= rho - xi]).solve("CLARABEL", **tight)
+    return -value, np.array([b.value / m, v.value]), float(rho.value)
+
+
+@pytest.mark.parametrize(("middle", "spread"), [(1e8, 10.0), (1.7e9, 7e5)])
+@pytest.mark.parametrize("nu", [0.05, 0.3])
+def test_a_column_far_from_the_origin_leaves_the_plane_its_digits(middle, spread, nu):
+    X, y = _stamps(0, middle, spread)
+    value, normal, rho = _about(X, y, nu)
+    for form in ("dual", "primal"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            solution = cn.negative_data(cn.LinearFeatures(X), y, nu, form).solve()
+        assert abs(solution.objective) == pytest.approx(value, rel=1e-6)
+        assert solution.region.normal == pytest.approx(normal, rel=1e-5)
+        assert solution.region.offset == pytest.approx(rho, rel=1e-5)
+        assert re.match(r"\d of 18 training points lie on the wrong side", solution.guarantee)
+        away = X @ normal - rho
+        told = np.abs(away) > 1e-3  # hours that tie are told apart by the far column's millionths alone
+        assert solution.region.contains(X[told]).tolist() == (away[told] > 0).tolist()
+
+
+def test_columns_of_both_signs_leave_a_small_one_its_digits():
+    rng = np.random.default_rng(0)
+    X = np.c_[np.round(1e8 * rng.standard_normal(16), 2), np.round(rng.uniform(1, 5, 16), 1)]
+    t, a = cp.Variable(), cp.Variable(16, nonneg=True)
+    rows = [cp.sum(a) == 1, a <= 1 / 3.2, (X[:, 0] / 1e8) @ a == t / 1e8]
+    problem = cp.Problem(cp.Minimize((cp.square(t) + cp.square(X[:, 1] @ a)) / 2), rows)
+    value = problem.solve("CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12)
+    for form in ("dual", "primal"):
+        solution = cn.one_class_svm(cn.LinearFeatures(X), 0.2, form).solve()
+        assert abs(solution.objective) == pytest.approx(value, rel=1e-6)
+        assert re.match(r"\d of 16 training points lie outside", solution.guarantee)
+
+
+def test_a_hull_that_holds_the_origin_has_the_value_zero_wherever_its_points_lie():
+    rng = np.random.default_rng(2)
+    X, y = np.c_[20240000.0 + rng.integers(101, 1231, 18), rng.integers(0, 24, 18)], np.where(np.arange(18) < 7, -1, 1)
+    for form in ("dual", "primal"):
+        solution = cn.negative_data(cn.LinearFeatures(X), y, 0.5, form).solve()
+        assert abs(solution.objective) <= 1e-15
+        assert solution.guarantee.startswith("w = 0")
+
+
+def test_the_checker_passes_machines_of_dates_as_numbers():
+    rng = np.random.default_rng(2)
+    X = np.c_[20240000.0 + rng.integers(101, 1231, 18), rng.integers(0, 24, 18)]
+    novel, features = np.arange(18) < 7, cn.LinearFeatures(X)
+    stamps, y = _stamps(0, 1e8, 10.0)
+    for made in (
+        cn.negative_data(features, np.where(novel, -1, 1), 0.5),
+        cn.separation_from_mean(features, 0.5, novel),
+        cn.negative_data(cn.LinearFeatures(stamps), y, 0.3),
+    ):
+        report = cn.check(made)
+        assert report.passed, report.table()
