@@ -32,6 +32,10 @@ KNOWN = 1e-8  # share of the largest k(x, x) down to which the pivots of a Gram 
 ENTRIES = 4 * 10**6  # numbers that explicit features of a sample may take: 32 MB, and some copies to factor them
 ROUNDED = 4 * float(np.finfo(np.float64).eps)  # share of k(x, x) that rounding hides in a Gram matrix
 
+COUNTED = (
+    float(np.finfo(np.float64).eps) ** 2
+)  # share of a row's largest coordinate below which one changes no digit of any product
+
 
 class Coordinates(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
     """Rows of coordinates that remember k(z, z) of the points they came from, in ``squared_norms`` of shape (n,).
@@ -278,6 +282,8 @@ class KernelFeatures(FeatureMap):
         few = self._count is not None and len(self.points) * self._count <= ENTRIES
         if few and self.tolerance <= TOLERANCE and not self._is_known(factor[self.pivots]):
             self._axes, factor, self.pivots = spanning(self.kernel.features(self.points), self.rank)
+        else:
+            factor = _counted(factor)
         if self.pivots.size == 0:
             raise InputError("X: k(x, x) = 0 at every point, so the features are all zero; give points that are not")
         self.residuals = read_only(np.maximum(self._norms - np.einsum("ij,ij->i", factor, factor), 0.0))
@@ -355,7 +361,7 @@ class KernelFeatures(FeatureMap):
                 )
             norms = self.kernel.diagonal(Z)
         if self._axes is None:
-            values = np.ascontiguousarray(solve_triangular(self._triangle, values.T, lower=True).T)
+            values = _counted(np.ascontiguousarray(solve_triangular(self._triangle, values.T, lower=True).T))
         # The last pivots may be as small as the tolerance, and divide a rounding of 1e-16 by its root: 1e-9 at worst.
         # Sample points are therefore recognised, and give their training coordinates to the last bit.
         for j, key in enumerate(_row_keys(Z)):
@@ -375,6 +381,15 @@ class KernelFeatures(FeatureMap):
     def _checked(self, Z: Any) -> Array:
         Z = points(by_name(Z, "Z", self.names, "X"), "Z")
         return _with_columns(squarable(Z, "Z", new=True), self.points.shape[1])
+
+
+def _counted(coordinates: Array) -> Array:
+    """Coordinates from a factorisation, with zeros for what counts for nothing beside the largest of its row.
+
+    Kernel values of far points may be as small as numbers are, and what is divided by one, as a column's scale is, no number.
+    """
+    sizes = np.abs(coordinates)
+    return np.where(sizes >= COUNTED * sizes.max(axis=1, keepdims=True, initial=0.0), coordinates, 0.0)
 
 
 def _row_keys(Z: Array) -> list[bytes]:

@@ -8,6 +8,7 @@ from itertools import combinations
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 import convexnovelty as cn
 from convexnovelty import kernels
@@ -186,3 +187,14 @@ def test_one_point_and_equal_points():
     assert cn.exact_outliers(LinearFeatures(np.full((5, 2), 2.0)), 3).solve().objective == pytest.approx(1 / 16)
     with pytest.raises(InfeasibleError):
         cn.exact_outliers(LinearFeatures(np.zeros((3, 2))), 1).solve()
+
+
+def test_kernel_values_as_small_as_numbers_are_count_for_nothing():
+    features = KernelFeatures(load_wine().data[:10], kernels.gaussian(gamma=0.5))
+    gram = features.gram
+    assert 0 < gram[gram > 0].min() < 1e-280
+    # All multipliers are above zero, so that the least of a'Ka is 1 / (1'K^-1 1).
+    left = [np.linalg.solve(gram[np.ix_(kept, kept)], np.ones(9)) for kept in combinations(range(10), 9)]
+    assert min(weights.min() for weights in left) > 0
+    for solution in routes(features, 1):
+        assert solution.objective == pytest.approx(min(weights.sum() for weights in left) / 2, rel=1e-6)
