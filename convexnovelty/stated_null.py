@@ -267,7 +267,7 @@ class StatedFaces:
 
     def hold(self, program: ConicProgram) -> bool:
         """Whether equations leave slacks nothing else at another right-hand side."""
-        others = StatedFaces.of([program]).axes
+        others = StatedFaces.of([program]).axes if self.axes else {}
         return all(
             start in others
             and others[start].shape == axes.shape
