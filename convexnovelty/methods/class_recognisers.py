@@ -29,6 +29,7 @@ from convexnovelty.modelling import (
     boundary_scale,
     boundary_tie,
     check_features,
+    fitted_by_libsvm,
     libsvm_rounding,
     libsvm_share,
     mean_of_lowest,
@@ -140,7 +141,10 @@ def _reading(
     )
     nothing: list[Guarantee | None] = []
     units = _units(features, groups)
-    doubts = [score_doubts(features, unit)[rows] for rows, unit in zip(groups, units, strict=True)]
+    doubts = [
+        score_doubts(features, unit)[rows] if optimum is None else optimum.doubts
+        for rows, unit, optimum in zip(groups, units, found, strict=True)
+    ]
     for c, (rows, unit) in enumerate(zip(groups, units, strict=True)):
         said = nothing_separated(float(normals[c] @ normals[c]), unit, nu)
         proved = proves_separation(training[rows] @ normals[c], doubts[c], nu)
@@ -260,11 +264,28 @@ def _separately(
     return Solution(total, {"alpha": alpha}, reading.region, reading.guarantee, solver=how)
 
 
+def _refused(
+    features: FeatureMap, labels: Any, nu: float, alone: Callable[[FeatureMap, float], str | None]
+) -> str | None:
+    """Why some class is not solved in this way, as it is ``alone``."""
+    training, groups = np.asarray(features.training), _groups(labels, features.n)[1]
+    return next(filter(None, (alone(LinearFeatures(training[rows]), nu) for rows in groups)), None)
+
+
+def _no_libsvm(features: FeatureMap, labels: Any, outlier_fraction: float) -> str | None:
+    return _refused(features, labels, outlier_fraction, one_class_svm.no_libsvm)
+
+
+def _no_pairs(features: FeatureMap, labels: Any, outlier_fraction: float) -> str | None:
+    return _refused(features, labels, outlier_fraction, one_class_svm.no_pairs)
+
+
 @METHOD.node(
     "separate",
     kind="algorithm",
     source="problem 8.9, section 8.4 for each class",
     latex=r"\alpha_c=\mathrm{SMO}(K_{cc}),\quad w_c=\sum_{i\in c}\alpha_i\Phi(x_i)",
+    condition=_no_pairs,
 )
 def separate(
     features: FeatureMap, labels: Any, outlier_fraction: float, comparison: Comparison = "distance"
@@ -275,12 +296,6 @@ def separate(
         return nearest(gram, 1 / (nu * len(gram))).multipliers
 
     return _separately(features, labels, outlier_fraction, comparison, fit, "SMO for each class")
-
-
-def _no_libsvm(features: FeatureMap, labels: Any, outlier_fraction: float) -> str | None:
-    training, groups = np.asarray(features.training), _groups(labels, features.n)[1]
-    named = [one_class_svm.no_libsvm(LinearFeatures(training[rows]), outlier_fraction) for rows in groups]
-    return next(filter(None, named), None)
 
 
 @METHOD.node(
@@ -297,7 +312,7 @@ def libsvm(features: FeatureMap, labels: Any, outlier_fraction: float, compariso
     def fit(gram: Array, nu: float) -> Array:
         machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * len(gram)))
         # libsvm's tolerance is absolute in its own scale.
-        machine.fit(gram / middle_length(np.diag(gram)) ** 2)
+        fitted_by_libsvm(machine, gram / middle_length(np.diag(gram)) ** 2)
         alpha = np.zeros(len(gram))
         alpha[machine.support_] = machine.dual_coef_.ravel()
         return np.asarray(alpha / alpha.sum())

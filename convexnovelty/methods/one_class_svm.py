@@ -220,7 +220,8 @@ def _solution(features: FeatureMap, nu: float, shares: Array, alpha: Array, how:
     )
 
 
-def _no_pairs(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> str | None:
+def no_pairs(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> str | None:
+    """Why products of points do not solve it, or None where they do."""
     return untold_by_products(features, _unit(features, outlier_fraction, sample_shares(weights, features.n)))
 
 
@@ -232,7 +233,7 @@ def _no_pairs(features: FeatureMap, outlier_fraction: float, weights: Any = None
         r"\alpha_i\leftarrow\alpha_i+\frac{f(x_j)-f(x_i)}{K_{ii}+K_{jj}-2K_{ij}}\ \text{clipped to}\ [L,H],"
         r"\quad\alpha_j\leftarrow\gamma-\alpha_i"
     ),
-    condition=_no_pairs,
+    condition=no_pairs,
 )
 def sequential(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Solution:
     """Sequential minimal optimisation of the dual: pairs chosen by second-order information."""
@@ -246,7 +247,7 @@ def sequential(features: FeatureMap, outlier_fraction: float, weights: Any = Non
     kind="algorithm",
     source="section 8.4, with the chapter's initialisation, scans and second choice",
     latex=r"j=\arg\max_{n\in SV_{nb}}|O_i-O_n|",
-    condition=_no_pairs,
+    condition=no_pairs,
 )
 def sequential_schoelkopf(features: FeatureMap, outlier_fraction: float, weights: Any = None) -> Solution:
     """Sequential minimal optimisation as the chapter describes it, scan by scan."""

@@ -6,6 +6,7 @@ import dataclasses
 import pickle
 from fractions import Fraction
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -342,6 +343,23 @@ def test_classes_whose_points_all_lie_on_the_boundary_pass_the_check(comparison,
     assert solution.objective == pytest.approx(right, rel=1e-9)
     assert np.abs(solution.region.decision_values(features.training)).max() < 1e-12
     report = cn.check(problem)
+    assert report.passed, report.table()
+
+
+def test_a_class_is_told_from_the_origin_by_a_column_that_is_small_beside_another():
+    rng = np.random.default_rng(0)
+    X = np.c_[np.round(1e8 * rng.standard_normal(16), 2), np.round(rng.uniform(1, 5, 16), 1)]
+    labels = np.where(np.arange(16) % 2, "a", "b")
+    made = cn.class_recognisers(LinearFeatures(X), labels, 0.4)
+    solution, value = made.solve(), 0.0
+    for name in ("a", "b"):
+        rows, t, alpha = X[labels == name], cp.Variable(), cp.Variable(8, nonneg=True)
+        hull = [cp.sum(alpha) == 1, alpha <= 1 / 3.2, (rows[:, 0] / 1e8) @ alpha == t / 1e8]
+        own = cp.Problem(cp.Minimize((cp.square(t) + cp.square(rows[:, 1] @ alpha)) / 2), hull)
+        value += own.solve("CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12)
+    assert solution.objective == pytest.approx(value, rel=1e-6)
+    assert "w = 0" not in solution.guarantee
+    report = cn.check(made)
     assert report.passed, report.table()
 
 
