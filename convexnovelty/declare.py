@@ -122,7 +122,8 @@ class Step:
     value, where it comes from another library that does not compute in double precision, or from products that cancel.
     ``values`` maps the source's letters to the target's, so that the mapped solution is tried in the target's own
     constraints. ``condition`` returns the reason why the step does not apply, or None. ``at_zero`` is the reason why an
-    optimum of zero, at both ends, has other regions too, so that they are not compared there. ``bound`` is the relation that
+    optimum of zero, at both ends, has other regions too, so that they are not compared there. ``several`` gives, from the solutions of
+    the two ends, the reason why these are two optima with regions of their own, or None. ``bound`` is the relation that
     is left where the source goes through the members of an uncertainty set whose own counterpart, at the target, only bounds
     their worst case.
     """
@@ -140,6 +141,7 @@ class Step:
     objective: Callable[..., float] | None = field(default=None, repr=False)
     decision: float | str | Callable[..., float] = 1.0
     at_zero: str = ""
+    several: Callable[..., str | None] | None = field(default=None, repr=False)
     known: Callable[..., float] | None = field(default=None, repr=False)
     doubt: Callable[..., float] | None = field(default=None, repr=False)
     values: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
@@ -153,6 +155,7 @@ class Step:
         plain = [f for f in (self.condition, self.decision) if callable(f)]
         of_a_result = [f for f in (self.objective, self.known, self.doubt, self.values) if f is not None]
         names = [n for f in plain for n in required(f)] + [n for f in of_a_result for n in required(f)[1:]]
+        names += [] if self.several is None else required(self.several)[2:]
         missing = _missing("the step", arguments, dict.fromkeys(names))
         return missing or (call(self.condition, arguments) if self.condition is not None else None)
 

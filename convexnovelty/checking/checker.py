@@ -373,6 +373,9 @@ def _decision_gap(
         return math.nan, step.decision
     if source.region is None or target.region is None:
         return math.nan, ""
+    several = None if step.several is None else call(step.several, instance.arguments, source, target)
+    if several:
+        return math.nan, several
     factor = call(step.decision, instance.arguments) if callable(step.decision) else step.decision
     probe = probe_points(instance)
     if probe is None:

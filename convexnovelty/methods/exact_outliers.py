@@ -301,12 +301,19 @@ def tree(features: FeatureMap, outliers: int) -> Solution:
     return _solution(features, k, support_tree(_margin(features), features.n, k), "search tree")
 
 
+def _several(source: Solution, target: Solution) -> str | None:
+    """Why the regions of two optima may differ, or None where these leave out the same points."""
+    same = np.array_equal(source.values["z"] > 0.5, target.values["z"] > 0.5)
+    return None if same else "the two ends leave out other points, at the same value"
+
+
 METHOD.step(
     "enumeration",
     "mixed_integer",
     claim="the mixed-integer program finds the best of all choices",
     equation="equation 8.38",
     reference="algorithm",
+    several=_several,
     values=lambda solution: {"w": solution.values["w"], "z": solution.values["z"]},
 )
 METHOD.step(
@@ -315,6 +322,7 @@ METHOD.step(
     claim="branching over support vectors alone finds it, too",
     equation="equation 8.38",
     reference="algorithm",
+    several=_several,
     values=lambda solution: {"w": solution.values["w"], "z": solution.values["z"]},
 )
 

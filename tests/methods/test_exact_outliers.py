@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from itertools import combinations
 
 import cvxpy as cp
@@ -12,6 +13,8 @@ from sklearn.datasets import load_wine
 
 import convexnovelty as cn
 from convexnovelty import kernels
+from convexnovelty.checking import checker
+from convexnovelty.declare import Instance
 from convexnovelty.errors import InfeasibleError, InputError
 from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.methods import exact_outliers as module
@@ -187,6 +190,19 @@ def test_one_point_and_equal_points():
     assert cn.exact_outliers(LinearFeatures(np.full((5, 2), 2.0)), 3).solve().objective == pytest.approx(1 / 16)
     with pytest.raises(InfeasibleError):
         cn.exact_outliers(LinearFeatures(np.zeros((3, 2))), 1).solve()
+
+
+def test_the_checker_compares_no_regions_of_several_optima():
+    angles = np.arange(8) * np.pi / 4
+    made = cn.exact_outliers(KernelFeatures(np.c_[np.cos(angles), np.sin(angles)], kernels.gaussian(gamma=0.5)), 1)
+    report = cn.check(made)
+    assert report.passed, report.table()
+    # A region that is wrong of the same choice is found.
+    step = next(s for s in cn.derivation.method("exact_outliers").steps if s.source_node == "tree")
+    solution = module.tree(made.recipe.arguments["features"], 1)
+    moved = replace(solution, region=replace(solution.region, offset=2 * solution.region.offset))
+    instance = Instance("i", made.recipe.arguments, probe=made.recipe.arguments["features"].training)
+    assert checker._decision_gap(step, instance, moved, solution)[0] > step.decision_tolerance
 
 
 def test_kernel_values_as_small_as_numbers_are_count_for_nothing():
