@@ -18,7 +18,7 @@ import convexnovelty as cn
 from convexnovelty import estimators
 from convexnovelty import uncertainty as sets
 from convexnovelty.algorithms.block_dual import solve_dual
-from convexnovelty.attempts import DOUBTFUL
+from convexnovelty.attempts import DOUBTFUL, RESCALED, Attempts
 from convexnovelty.errors import SolverError, UnboundedError
 from convexnovelty.formulation import NO_DIGIT
 from convexnovelty.methods import mahalanobis_svm, one_class_svm
@@ -88,12 +88,13 @@ def test_columns_in_mixed_units_are_solved_in_the_distance_of_their_hull(form):
 
 def in_the_length_of_the_points(monkeypatch):
     """Programs are posed as where no distance of a hull is found."""
-    monkeypatch.setattr(one_class_svm, "margin_unit", lambda points, unit, *rest: unit)
+    monkeypatch.setattr(one_class_svm, "margin_unit", lambda points, unit, *rest, **named: unit)
 
 
 def as_a_solver_leaves_it(monkeypatch):
-    """No optimum is looked for from the solver's point, as beyond the number of points for which one is."""
+    """No optimum is looked for from the solver's point, as beyond the number of points for which one is, nor in units of the cost."""
     in_the_length_of_the_points(monkeypatch)
+    monkeypatch.setattr(Attempts, "_scales", [{RESCALED: True}])
     monkeypatch.setattr(one_class_svm, "polished_margin", lambda *given, **named: None)
 
 
