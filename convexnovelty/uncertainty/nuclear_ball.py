@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
+from convexnovelty.errors import SolverError
 from convexnovelty.uncertainty.base import CovarianceSet
 from convexnovelty.uncertainty.tools import direction, random_symmetric, semidefinite_step
 from convexnovelty.validation import Array
 
 __all__ = ["NuclearBall"]
+
+SMALL = 1e-8  # share of the largest variance below which a radius is lost in the program of a sum of singular values
 
 
 class NuclearBall(CovarianceSet):
@@ -33,7 +36,17 @@ class NuclearBall(CovarianceSet):
     source = "duality of the nuclear and the spectral norm, as for eq. 8 of Lanckriet, El Ghaoui and Jordan"
 
     def membership(self, S: cp.Expression) -> list[Any]:
-        """The sum of the singular values of the difference is at most the radius."""
+        """The sum of the singular values of the difference is at most the radius.
+
+        Raises SolverError for a radius that is next to nothing beside the largest variance.
+        """
+        largest, radius = float(np.diagonal(self.center).max()), self.radius
+        if isinstance(radius, (int, float)) and 0 < radius < SMALL * largest:
+            raise SolverError(
+                f"{self!r}: its radius is {radius / largest:.0e} of the largest variance, beside which no solver knows a sum of "
+                "singular values; give columns of comparable deviations, or SpectralBall, whose worst case by itself is the same",
+                "thin",
+            )
         return [cp.norm(S - self.center, "nuc") <= self.radius]
 
     def worst_deviation(self, a: cp.Expression) -> cp.Expression:

@@ -191,3 +191,23 @@ def test_entries_of_no_width_beside_columns_that_are_nearly_one(width):
     right = np.sqrt(a @ S @ a + 0.6 * width * (a @ a))
     assert sets.evaluate_deviation(held, a) == pytest.approx(right, rel=2e-6)
     assert sets.adversary(held, a).value == pytest.approx(right, rel=2e-6)
+
+
+@pytest.mark.parametrize(("deviation", "known"), [(30.0, True), (1000.0, True), (5000.0, False), (1e5, False)])
+def test_a_nuclear_ball_beside_a_large_column_is_right_or_an_error(deviation, known):
+    """Alone and combined it adds r|a|^2, as a spectral ball does, which any solver knows."""
+    S = np.diag([deviation**2, 1.0, 1.0])
+    S[1, 2] = S[2, 1] = 0.9
+    moments, a = cn.Moments(np.ones(3), S), np.array([0.3 / deviation, 1.0, -1.0])
+    right = np.sqrt(a @ S @ a + 0.06 * (a @ a))
+    for other in (sets.ExactCovariance(), sets.SpectralBall(0.01)):
+        spectral = (sets.SpectralBall(0.06) | other).centred(moments)
+        assert sets.evaluate_deviation(spectral, a, "derived") == pytest.approx(right, rel=2e-6)
+        nuclear = sets.NuclearBall(0.06) | other
+        if known:
+            assert sets.evaluate_deviation(nuclear.centred(moments), a, "derived") == pytest.approx(right, rel=2e-6)
+            assert sets.adversary(nuclear.centred(moments), a).value == pytest.approx(right, rel=2e-6)
+        else:
+            with pytest.raises(SolverError, match=r"radius is \de-\d+ of the largest variance.*SpectralBall"):
+                nuclear.centred(moments)
+    assert sets.evaluate_deviation(sets.NuclearBall(0.06).centred(moments), a) == pytest.approx(right, rel=1e-9)
