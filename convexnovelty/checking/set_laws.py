@@ -188,13 +188,21 @@ def _gauge_gap(recipe: Any, moments: Moments, a: Array) -> float:
                 raise InputError(f"the distance of a member from the set of size {bound:.6g} is not finite")
             if inside:
                 gaps.append(apart)
-            elif apart <= HELD:
+            elif apart <= HELD and _shows(apart_from(recipe, told / 2, member, moments)):
                 raise InputError(f"the gauge of a member is {told:.6g}, and the set of size {bound:.6g} holds it")
             if inside and apart > HELD:
                 raise InputError(
                     f"the gauge of a member is {told:.6g}, and the set of size {bound:.6g} does not hold it"
                 )
     return largest(gaps)
+
+
+def _shows(apart: float) -> bool:
+    """Whether a set that is a little smaller does not hold a member, as far as the distance from one of half the size tells.
+
+    Members of small gauge may lie next to the boundary of every smaller set, whose own size is another one.
+    """
+    return apart <= HELD or 2 * BELOW * apart > 2 * HELD
 
 
 def apart_from(recipe: Any, size: float, member: tuple[Array, ...], moments: Moments, center: Any = None) -> float:

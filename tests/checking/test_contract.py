@@ -107,6 +107,24 @@ def test_a_planted_fault_has_a_row_of_its_own(base, name, functions, claim):
     assert found[claim]
 
 
+class Second(sets.MomentSet):
+    """The second moment about the nominal mean is at most 1 + radius times the covariance, whose worst members may have a small gauge."""
+
+    nominal_at_zero = False
+
+    def membership(self, m, S):
+        d = cp.reshape(m - self.center_mean, (self.dimension, 1), order="F")
+        return [cp.bmat([[(1 + self.radius) * self.center_covariance - S, d], [d.T, np.ones((1, 1))]]) >> 0]
+
+
+def test_a_gauge_that_no_distance_tells_from_a_smaller_one_is_no_fault():
+    """A gauge of 2e-3 of the radius beside the one in ``1 + radius``."""
+    rng = np.random.default_rng(1)
+    X = np.c_[rng.normal(45, 12, 60), rng.lognormal(3.5, 0.4, 60), rng.poisson(3, 60)].astype(float)
+    report = cn.check(cn.single_class_mpm(cn.Moments.estimate(X), 0.2, Second(0.3)))
+    assert report.passed, report.table()
+
+
 ADDED = "what the class adds to the nominal deviation makes the counterpart"
 
 
