@@ -83,6 +83,7 @@ __all__ = ["Counterpart", "Membership", "as_counterpart", "convex"]
 EARLY = 500  # iterations after which a splitting method's point is looked at
 AGAIN = 2  # times that a thin set is posed once more, around the point inside that the last position shows
 POINTS = 4  # how many known points are tried before another one is looked for
+LEFT = 1e-7  # slack that a solver's first point may have of none; as a unit it would hide that there is none
 TILT = 1e-4  # angle up to which a face, read off a solver's points, may be off
 BOOST = 10.0  # how far from its axis the point in a second-order cone must be to be worth one
 PRECISE, TOLERATED = 1e-8, 1e-5  # residuals of a worst member that is good, and of one that is returned at all
@@ -326,7 +327,7 @@ class Membership:
         frame = sp.csr_array(sp.diags_array(scale.columns))
         self._steps.append(partial(_scaled_rows, scale.rows))
         inside = self._first_point(first, None if known is None else known / scale.columns[self.columns])
-        posed = self._posed_around(first, frame, inside)
+        posed = self._posed_around(first, frame, inside, LEFT)
         if self._evened and not self.thin and known is not None:
             posed = self._posed_again(*posed, known)
         for _ in range(AGAIN):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import set_laws as laws
+from scipy.optimize import linprog
 
 import convexnovelty as cn
 from convexnovelty import derivation
@@ -94,3 +95,40 @@ def test_a_wishart_ball_keeps_to_the_range_of_its_centre(rank, rng):
     share = float(v @ worst @ v) / 4.0
     assert worst == pytest.approx(4.0 * share * np.outer(v, v), abs=1e-12)
     assert share == 0.0 if rank == 0 else (share - 1 - np.log(share)) / 2 == pytest.approx(0.3)
+
+
+CORNERS = [
+    ([[-0.3, -0.5], [1.1, -0.1], [0.7, 1.0], [0.9, -1.3]], [[-0.3, -0.5], [1.3, 2.0], [0.8, 2.0]], [-0.8, 1.8]),
+    ([[-1.3, -0.7], [-1.9, 1.9], [-1.8, 1.9]], [[-1.3, -0.7], [1.8, 1.5], [1.9, 0.2], [-1.1, 1.9]], [1.0, 2.0]),
+    ([[-1.8, 2.0], [1.2, 0.3], [0.5, 1.6]], [[-1.8, 2.0], [-0.5, 1.1], [1.9, -0.9]], [1.5, 1.0]),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "w"), CORNERS)
+def test_two_hulls_with_one_corner_in_common_hold_it_alone(one, other, w):
+    """By a linear program in the weights, whose vertices are exact. A solver left weights of 1e-9, which became units of a size."""
+    one, other, w = np.array(one), np.array(other), np.array(w)
+    equal = np.vstack([np.hstack([one.T, -other.T]), np.repeat(np.eye(2), [len(one), len(other)], axis=1)])
+    for sign in (1.0, -1.0):
+        price = np.r_[sign * (one @ w), np.zeros(len(other))]
+        best = linprog(-price, A_eq=equal, b_eq=[0.0, 0.0, 1.0, 1.0], method="highs-ds")
+        assert -best.fun == pytest.approx(sign * (one[0] @ w), abs=1e-9)
+    held = (sets.ScenarioHull(one) & sets.ScenarioHull(other)).centred(np.zeros(2))
+    for found in (sets.evaluate_support(held, w), sets.adversary(held, w).value):
+        assert found == pytest.approx(one[0] @ w, abs=1e-6 * np.linalg.norm(w))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_hulls_of_covariances_with_the_nominal_one_in_common(seed):
+    """Scenarios with less variance along the first axis in one hull, and with more in the other, have no mixture in common."""
+    rng = np.random.default_rng(seed)
+    S, a = np.array([[2.0, 0.5], [0.5, 1.0]]), rng.standard_normal(2)
+
+    def moved(sign):
+        step = rng.normal(size=(2, 2)) * 0.1
+        return S + step + step.T + np.diag([sign * (0.5 + rng.random()), 0.0]) - np.diag([2 * step[0, 0], 0.0])
+
+    less, more = ([S, *(moved(sign) for _ in range(3))] for sign in (-1.0, 1.0))
+    held = (sets.CovarianceHull(less) & sets.CovarianceHull(more)).centred(cn.Moments(np.zeros(2), S))
+    for found in (sets.evaluate_deviation(held, a), sets.adversary(held, a).value):
+        assert found == pytest.approx(np.sqrt(a @ S @ a), rel=1e-6)
