@@ -84,13 +84,21 @@ class Quantity:
             return None
         rows = np.asarray(self.inverse)[reached]
         sizes = np.linalg.norm(rows, axis=0)
-        # A column without a deviation has no unit of its own.
+        flat = np.flatnonzero(sizes == 0)
+        # A column without a deviation has no unit of its own. Beside those of large columns, such as money, what is added to the
+        # weight of an intercept would be less than a solver sees.
         known = sizes[sizes > 0]
-        sizes = np.where(sizes > 0, sizes, np.median(known) if known.size else 1.0)
-        null = np.linalg.qr((rows / sizes).T, mode="complete")[0][:, r:]
+        sizes = np.where(sizes > 0, sizes, min(float(np.median(known)), 1.0) if known.size else 1.0)
+        seen = np.setdiff1d(np.arange(p), flat)
+        null = np.zeros((p, p - r))
+        null[seen, : p - r - flat.size] = np.linalg.qr((rows / sizes).T[seen], mode="complete")[0][:, r:]
+        null[flat, p - r - flat.size :] = np.eye(flat.size)
         z = cp.Variable(p - r)
         z.save_value(np.zeros(p - r))
-        return Unreached(z, null / sizes[:, None], (null * sizes[:, None]).T, [cp.norm_inf(z) <= LONG])
+        # Along such a column by itself nothing is rounding of others, and all that there is to pay for is what a user adds.
+        made = p - r - flat.size
+        bounds = [cp.norm_inf(z[:made]) <= LONG] if made else []
+        return Unreached(z, null / sizes[:, None], (null * sizes[:, None]).T, bounds)
 
     @property
     def letters(self) -> list[cp.Variable]:

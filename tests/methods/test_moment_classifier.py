@@ -23,7 +23,7 @@ import convexnovelty as cn
 from convexnovelty import datasets, kernels, tails
 from convexnovelty import uncertainty as sets
 from convexnovelty.algorithms import cutting_planes as planes
-from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError
+from convexnovelty.errors import IndefiniteError, InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.estimators import MomentClassifier
 from convexnovelty.factor_model import factor_model
 from convexnovelty.methods import moment_classifier as module
@@ -1169,3 +1169,38 @@ def test_a_hard_margin_that_no_half_space_has_is_refused_where_nothing_varies(me
         points + 2, cn.Moments([2.0], [[1.0]]), uncertainty=exact * sets.CovarianceHull([[[1.0]]])
     )
     assert beyond.solve().objective == pytest.approx(1.0, rel=1e-7)
+
+
+def _beside_ones():
+    """Income and balance of negatives and positives, and a column of ones, whose weight is free of the objective and of the margins."""
+    rng = np.random.default_rng(1)
+    income = [rng.lognormal(10.3 + 0.6 * k, 0.5, n) for k, n in ((0, 60), (1, 12))]
+    balance = [rng.normal(2e6 * (1 + k), 8e5, n) for k, n in ((0, 60), (1, 12))]
+    negatives, positives = (np.c_[one, other, np.ones(len(one))] for one, other in zip(income, balance, strict=True))
+    return cn.Moments.estimate(negatives), positives
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        lambda w, P, m: w[2] == 1,
+        lambda w, P, m: P.mean(axis=0) @ w == 1,
+        lambda w, P, m: P @ w >= 5,
+        lambda w, P, m: m @ w == 100,
+    ],
+    ids=["weight", "mean score", "scores", "score of the mean"],
+)
+def test_a_constraint_that_the_weight_of_a_constant_column_meets_costs_nothing(constraint):
+    """The optimum without it is that with it. A bound in the unit of the other columns made values up to 4000 times too large."""
+    moments, positives = _beside_ones()
+    alone = cn.moment_classifier(positives, moments, 0.1)
+    held = alone.subject_to(lambda letters: constraint(letters["w"], positives, moments.mean)).solve()
+    assert held.objective == pytest.approx(alone.solve().objective, rel=1e-6)
+    w = held.values["w"]
+    assert constraint(cp.Variable(3, value=w), positives, moments.mean).violation() == pytest.approx(0.0, abs=1e-5)
+
+
+def test_a_price_of_the_weight_of_a_constant_column_is_unbounded():
+    moments, positives = _beside_ones()
+    with pytest.raises(UnboundedError):
+        cn.moment_classifier(positives, moments, 0.1).plus(lambda letters: 0.01 * letters["w"][2]).solve()
