@@ -732,7 +732,10 @@ class Membership:
         program, flat = self._program, self._program.cones.zero
         if not flat or program.c.size > SMALL or (self._varying.size and self._varying[0] < flat):
             return None
-        _, values, rows = np.linalg.svd(program.A[:flat].toarray(), full_matrices=True)
+        # Of length one, so that beside a long equation none of the others passes for a combination.
+        stated = program.A[:flat].toarray()
+        lengths = np.linalg.norm(stated, axis=1, keepdims=True)
+        _, values, rows = np.linalg.svd(stated / np.where(lengths > 0, lengths, 1.0), full_matrices=True)
         along = rows[int(np.sum(values > DEPENDENT * max(float(values[0]), 1e-300))) :].T
         left, sizes, right = np.linalg.svd(along[self.columns], full_matrices=False)
         seen = sizes > FLAT * max(float(sizes[0]) if sizes.size else 0.0, 1e-300)

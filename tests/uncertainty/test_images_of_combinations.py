@@ -228,3 +228,19 @@ def test_a_radius_of_an_image_that_is_flat_moves_without_compiling_again():
         problem.set(radius=radius)
         alone = cn.single_class_mpm(moments, 0.8, uncertainty=sets.LoewnerInterval(radius, "nominal"))
         assert problem.solve().objective == pytest.approx(alone.solve().objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("radius", [0.05, 0.3])
+def test_an_image_that_leaves_out_a_constant_column_beside_a_transport_ball(radius):
+    """In the columns that vary it is the intersection of two balls there, which a program of its own has. The second was lost."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) + np.array([3.0, 5.0, 7.0, 5.0])
+    X[:, 0] = 3.25
+    moments, a = cn.Moments.estimate(X), np.array([0.1, 1.0, -1.0, 0.5])
+    S0 = moments.covariance[1:, 1:]
+    S, Y = cp.Variable((3, 3), symmetric=True), cp.Variable((3, 3))
+    within = [cp.norm(S - S0, "fro") <= 0.4, cp.bmat([[S, Y], [Y.T, S0]]) >> 0]
+    within.append(cp.trace(S) + np.trace(S0) - 2 * cp.trace(Y) <= radius**2)
+    right = math.sqrt(cp.Problem(cp.Maximize(a[1:] @ S @ a[1:]), within).solve(solver="CLARABEL"))
+    held = (sets.FrobeniusBall(0.4).image(np.eye(4)[:, 1:]) & sets.BuresBall(radius)).centred(moments)
+    assert deviations(held, a) == pytest.approx([right] * 3, rel=2e-6)
