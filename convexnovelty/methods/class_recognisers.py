@@ -141,10 +141,9 @@ def _reading(
     )
     nothing: list[Guarantee | None] = []
     units = _units(features, groups)
-    doubts = [
-        score_doubts(features, unit)[rows] if optimum is None else optimum.doubts
-        for rows, unit, optimum in zip(groups, units, found, strict=True)
-    ]
+    doubts = [score_doubts(features, unit)[rows] for rows, unit in zip(groups, units, strict=True)]
+    # What the equations of an optimum leave of rounding is as true, and may be more or less than what its size does.
+    doubts = [own if best is None else np.minimum(own, best.doubts) for own, best in zip(doubts, found, strict=True)]
     for c, (rows, unit) in enumerate(zip(groups, units, strict=True)):
         said = nothing_separated(float(normals[c] @ normals[c]), unit, nu)
         proved = proves_separation(training[rows] @ normals[c], doubts[c], nu)
