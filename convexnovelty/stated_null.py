@@ -289,7 +289,10 @@ def _kept(
         # What rounding of a point of any size leaves of a slack is none.
         if size > ROUNDING * float(np.linalg.norm(b) + sp.linalg.norm(A) * np.linalg.norm(point)):
             slacks.append(slack[:, None] / size)
-    matrices = np.array([smat(slack, order) for slack in np.concatenate(slacks, axis=1).T])
+    shown = np.concatenate(slacks, axis=1)
+    if not shown.shape[1]:
+        return None
+    matrices = np.array([smat(slack, order) for slack in shown.T])
     lengths = sizes = np.ones(order)
     for _ in range(ROUNDS):
         lengths = lengths * sizes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import set_laws as laws
@@ -132,3 +133,17 @@ def test_two_hulls_of_covariances_with_the_nominal_one_in_common(seed):
     held = (sets.CovarianceHull(less) & sets.CovarianceHull(more)).centred(cn.Moments(np.zeros(2), S))
     for found in (sets.evaluate_deviation(held, a), sets.adversary(held, a).value):
         assert found == pytest.approx(np.sqrt(a @ S @ a), rel=1e-6)
+
+
+class Nominal(sets.CovarianceSet):
+    """The centre alone, beside a matrix that equations make zero."""
+
+    def membership(self, S):
+        X = cp.Variable((self.dimension, self.dimension), symmetric=True)
+        return [S == self.center, X == 0, X >> 0]
+
+
+def test_a_further_variable_that_is_zero_is_no_cone():
+    moments, a = cn.Moments(np.ones(3), np.diag([1.0, 2.0, 0.5])), np.array([1.0, -1.0, 2.0])
+    for made in (Nominal(), Nominal() | sets.ExactCovariance()):
+        assert sets.evaluate_deviation(made.centred(moments), a) == pytest.approx(np.sqrt(5.0), rel=1e-9)
