@@ -36,7 +36,7 @@ from convexnovelty.errors import (
 from convexnovelty.in_scale import InScale
 from convexnovelty.owned import owned
 from convexnovelty.quadratic_forms import in_squares, loses_nothing
-from convexnovelty.quantities import Quantity, Tunable, as_quantity, as_tunable, tune
+from convexnovelty.quantities import STEPS, Quantity, Tunable, Wall, as_quantity, as_tunable, tune
 from convexnovelty.refused import refuse_approximated, refuse_division, refuse_not_convex, refuse_unlimited
 from convexnovelty.solution import Attempt, Reading, Solution, Values
 from convexnovelty.validation import listed, number, shown
@@ -60,6 +60,8 @@ __all__ = [
 
 # What is said of a value that is not told from zero where it is certain not to be.
 NO_DIGIT = "no digit of the value is known"
+# The share of a value that a wall may decide before it is put further out, ten times as far.
+LEANED = 1e-7
 # What is said of an attempt whose point was only where the optimum was looked for.
 SETTLED = "the optimum to rounding was found from its point"
 
@@ -200,6 +202,8 @@ class Formulation:
         self._apart = apart
         self._rounded = rounded
         self._attempts = Attempts(self.problem)
+        # The walls of its letters that what was added to it may lean on.
+        self._walls: list[Wall] = []
         # Whether numbers have changed since it was made, in whose scale it is posed.
         self._moved = False
         # CVXPY keeps the values of variables and parameters in the problem, which threads would take from each other.
@@ -452,9 +456,9 @@ class Formulation:
             if isinstance(tunable, Tunable):
                 tunable.as_printed()
         used = {v.id for v in problem.variables()}
-        bounds = [bound for q in self._quantities.values() for bound in q.bounds(used)]
+        walls = [wall for q in self._quantities.values() for wall in q.walls(used)]
         present = {constraint.id for constraint in problem.constraints}
-        if missing := [bound for bound in bounds if bound.id not in present]:
+        if missing := [wall.constraint for wall in walls if wall.constraint.id not in present]:
             problem = cp.Problem(problem.objective, [*problem.constraints, *missing])
         derived = Formulation(
             problem,
@@ -472,6 +476,7 @@ class Formulation:
         # Its own variables are of size one, and what its axes leave out. What is added has the user's units.
         unreached = [letter for quantity in self._quantities.values() for letter in quantity.letters[1:]]
         derived._attempts = Attempts(problem, sized=[*self.problem.variables(), *unreached])
+        derived._walls = walls
         return derived
 
     def _anew(self) -> Formulation | None:
@@ -529,14 +534,13 @@ class Formulation:
         with self._turn:
             self._refuse_other_numbers()
             problem, variables = self.compiled().dual_problem()
-        sign = 1.0 if isinstance(self.problem.objective, cp.Minimize) else -1.0
         return Formulation(
             problem,
             variables,
             name=f"conic dual of {self.name}",
             source=self.source,
             latex=r"\max_{x,z}\ -\tfrac12 x'Px - b'z\quad\text{s.t.}\quad Px + A'z + c = 0,\ z\in\mathcal K^*",
-            objective_unit=sign * self.objective_unit,
+            objective_unit=self._sign * self.objective_unit,
         )
 
     def compiled(self) -> InScale:
@@ -575,7 +579,7 @@ class Formulation:
 
     def _solve(self, solver: str | None, options: Mapping[str, Any]) -> Solution:
         try:
-            solution, share = self._solved(solver, options)
+            solution, share = self._solved_in_walls(solver, options)
         except SolverError:
             if options or not self._may_be_made_anew:
                 raise
@@ -607,7 +611,54 @@ class Formulation:
                 UserWarning,
                 stacklevel=3,
             )
+        if self._leaned() > KNOWN:
+            warnings.warn(
+                f"{self.name}: the value is that of weights which stand as far out as they may along columns that follow from others, where "
+                "rounding would pay for more; leave out such a column, or give it in a smaller unit",
+                UserWarning,
+                stacklevel=3,
+            )
         return solution
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if isinstance(self.problem.objective, cp.Minimize) else -1.0
+
+    def _leaned(self) -> float:
+        """The share of the value that was found last which is the doing of walls."""
+        return max((wall.share(self._objective()) for wall in self._walls), default=0.0)
+
+    def _solved_in_walls(self, solver: str | None, options: Mapping[str, Any]) -> tuple[Solution, float]:
+        """What :meth:`_solved` finds with walls put out as long as that makes the value better."""
+        for quantity in self._quantities.values():
+            for wall in quantity.within:
+                wall.put(0)
+        tried: Sequence[Attempt] = ()
+        before: float | None = None
+        for steps in range(STEPS + 1):
+            self._put_walls(steps)
+            try:
+                found = self._solved(solver, options, tried)
+            except InfeasibleError:
+                if not self._walls or steps == STEPS:
+                    raise
+                continue
+            except SolverError:
+                if steps == 0:
+                    raise
+                break
+            value, tried = self._sign * self._objective(), found[0].attempts
+            if before is not None and before - value <= LEANED * abs(value):
+                break
+            if self._leaned() <= LEANED or steps == STEPS:
+                return found
+            before = value
+        self._put_walls(steps - 1)
+        return self._solved(solver, options, tried)
+
+    def _put_walls(self, steps: int) -> None:
+        for wall in self._walls:
+            wall.put(steps)
 
     def _rounded_share(self, solution: Solution) -> float:
         """What rounding that no solver sees may change of the value, as a share of it."""
@@ -825,7 +876,9 @@ class Formulation:
                 if self._quantities[name].variable.id in used:
                     violations.append(undeclared(self._quantities[name].variable, self._quantities[name].own(value)))
             objective = float(cast(Any, self.problem.objective.value))
-            violations += [violation(constraint) for constraint in self.problem.constraints]
+            walls = {wall.constraint.id for q in self._quantities.values() for wall in q.walls(used)}
+            stated = [constraint for constraint in self.problem.constraints if constraint.id not in walls]
+            violations += [violation(constraint) for constraint in stated]
         return objective * self.objective_unit, max(violations)
 
     # -- sending it elsewhere --------------------------------------------------------------------------------------

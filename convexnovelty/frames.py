@@ -16,7 +16,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.formulation import Quantity
 from convexnovelty.moments import Moments
-from convexnovelty.quantities import LONG
+from convexnovelty.quantities import Wall
 from convexnovelty.uncertainty import evaluate_deviation
 from convexnovelty.validation import Array
 
@@ -94,9 +94,11 @@ class Frame:
         y = cp.Variable(self.scales.size, name=name)
         axes = np.diag(self.scales) if self.axes is None else self.axes * self.scales
         inverse = np.diag(1 / self.scales) if self.axes is None else (self.axes / self.scales).T
-        return Quantity(y, unit, axes, inverse)
+        direction = Quantity(y, unit, axes, inverse)
+        direction.within = self._walls(y, unit)
+        return direction
 
-    def bounds(self, direction: Quantity) -> list[Any]:
+    def _walls(self, y: cp.Variable, unit: float) -> list[Wall]:
         """What keeps a direction finite that neither nominal mean nor covariance see, in axes that are not theirs.
 
         Columns of which one follows from others leave it free: the rounding of the mean along it would pay for any
@@ -106,9 +108,8 @@ class Frame:
         unseen = self._unseen()
         rank = self.moments.eigen[0].size
         if self.axes is not None and rank < self.moments.dimension and not self.moments.mean[rank:].any():
-            free = cp.multiply(self.moments.unit * self.scales[rank:], direction.variable[rank:])
-            return [cp.norm(free) <= LONG / direction.unit]
-        return [cp.norm(unseen @ direction.variable) <= LONG / direction.unit] if unseen.size else []
+            return [Wall(cp.norm(cp.multiply(self.moments.unit * self.scales[rank:], y[rank:])), 1 / unit)]
+        return [Wall(cp.norm(unseen @ y), 1 / unit)] if unseen.size else []
 
     def seen(self, a: Array) -> Array:
         """A direction without the part that neither nominal mean nor covariance see."""

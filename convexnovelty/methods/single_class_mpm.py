@@ -296,7 +296,7 @@ def _program(
         unit * loss.value + 1 <= 0,
         *deviation.constraints,
         *loss.constraints,
-        *frame.bounds(a),
+        *(wall.constraint for wall in a.within),
     ]
 
     def read(values: Any) -> Reading:
@@ -505,7 +505,7 @@ def semi_infinite(
                 Robust(lambda values: adversary.deviation(values["a"]).member, deviation_cuts),
             ],
             repair,
-            constraints=[u >= 0, *frame.bounds(a)],
+            constraints=[u >= 0, *(wall.constraint for wall in a.within)],
             seeds=[[first], [first]],
             tolerance=1e-9,
         )
