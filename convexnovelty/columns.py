@@ -24,6 +24,7 @@ __all__ = [
     "names_of_entries",
     "places",
     "refuse_dates",
+    "rows",
     "rows_as_columns",
     "types_of",
 ]
@@ -42,6 +43,11 @@ def names_of(table: Any) -> list[str] | None:
     if columns is None or isinstance(columns, (str, bytes)):
         return None
     return _words(columns)
+
+
+def rows(table: Any, chosen: Any) -> Any:
+    """The chosen rows of an array, or of a frame of pandas or polars as a frame."""
+    return table.iloc[chosen] if hasattr(table, "iloc") else table[chosen]
 
 
 def names_of_entries(vector: Any) -> list[str] | None:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from convexnovelty.columns import by_name, names_of
+from convexnovelty.columns import by_name, names_of, rows
 from convexnovelty.cones import svec
 from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
@@ -306,8 +306,9 @@ def cross_validated(
     ----------
     recipe : a set with a radius, or with the number that its class names in ``grows_by``.
     radii : the radii to try.
-    score : a function of a recipe, training points and held-out points that returns a real number; large is good. NaN and None
-        count for no score of that radius.
+    score : a function of a recipe, training points and held-out points that returns a real number; large is good. The points are
+        rows of X: frames where X is one with named columns, so that labelled scenarios find theirs, and arrays otherwise. NaN
+        and None count for no score of that radius.
     folds : how often a part of the points is held out; at most once for each point.
     executor : any ``concurrent.futures`` executor, Dask's ``client.get_executor()`` too, to which ``score`` can be pickled;
         in this process by default. The answer does not depend on it.
@@ -315,7 +316,8 @@ def cross_validated(
     Raises InputError for a set whose members do not depend on that number, and for scores that are no numbers.
     """
     known_set(recipe, name="recipe", recipe=True)
-    X = points(X, "X", minimum=2)
+    table, X = X, points(X, "X", minimum=2)
+    table = X if names_of(table) is None else table
     folds = min(integer(folds, "folds", 2), X.shape[0])
     order = generator(random_state).permutation(X.shape[0])
     parts = np.array_split(order, folds)
@@ -324,7 +326,9 @@ def cross_validated(
     tried = sorted(number(radius, "radii") for radius in listed(radii, "radii", "a list of numbers"))
     name = _tried_name(recipe, X)
     recipes = [recipe.replaced(**{name: radius}) for radius in tried]
-    work = [(tried, np.delete(X, part, axis=0), X[part]) for tried in recipes for part in parts]
+    kept = [np.setdiff1d(np.arange(X.shape[0]), part) for part in parts]
+    lots = [(rows(table, training), rows(table, part)) for training, part in zip(kept, parts, strict=True)]
+    work = [(tried, training, held) for tried in recipes for training, held in lots]
     # Lists of one length: some executors take no endless iterator.
     columns = ([tried for tried, _, _ in work], [kept for _, kept, _ in work], [held for _, _, held in work])
     told = list((map if executor is None else executor.map)(score, *columns))

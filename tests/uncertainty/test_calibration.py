@@ -580,6 +580,23 @@ def test_cross_validation_takes_the_radius_with_the_best_score():
     assert flat.radius == 0.1
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_cross_validation_gives_a_score_rows_of_a_frame_as_frames(library):
+    """Labelled scenarios find their columns. Rows were arrays, in which they were taken by position."""
+    frames, X = pytest.importorskip(library), normal(np.random.default_rng(4), 60)
+    table = frames.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    seen = []
+
+    def score(recipe, train, test):
+        assert list(train.columns) == list(test.columns) == ["a", "b"]
+        seen.append(np.r_[train.to_numpy(), test.to_numpy()])
+        return recipe.radius
+
+    assert sets.cross_validated(sets.FrobeniusBall(), table, [0.1, 0.3], score, folds=4).radius == 0.3
+    for whole in seen:
+        np.testing.assert_array_equal(whole[np.lexsort(whole.T)], X[np.lexsort(X.T)])
+
+
 class Named(sets.CovarianceSet):
     """A Frobenius ball of a size that is no radius; the constructor that it inherits leaves one, which nothing reads."""
 
