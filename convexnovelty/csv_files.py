@@ -170,14 +170,20 @@ def _has_names(rows: Sequence[Sequence[str]], decimal: str) -> bool:
         return True
     unnamed = first[0].strip().lower() in MISSING
     tail = [cell.strip() for cell in first[unnamed:]]
-    counted = unnamed and len(body) > 1 and _counts(row[0] for row in body)  # rows that were numbered as well
-    if body and (len(first) > 2 or counted) and _counts(tail):
+    if unnamed and len(first) > 1 and len(body) > 1 and (_counts(row[0] for row in body) or _are_words(body, decimal)):
+        return True  # over numbers or labels of rows, which leave none of them out
+    if body and len(first) > 2 and _counts(tail):
         return True  # 0, 1, 2, ...: columns that were numbered when they had no names
     for j, is_number in enumerate(numeric):
         below = [number_of(row[j], decimal) is not None for row in body if j < len(row)]
         if not is_number and below and sum(below) * 2 >= len(below):
             return True
     return False
+
+
+def _are_words(rows: Sequence[Sequence[str]], decimal: str) -> bool:
+    """Whether the first cells of rows are neither gaps nor numbers."""
+    return all(row[0].strip() and number_of(row[0], decimal) is None for row in rows)
 
 
 def _counts(cells: Iterable[str]) -> bool:

@@ -82,8 +82,8 @@ def _first_row(grid: csv_files.Grid, layout: csv_files.Layout, how: FileLayout, 
     """The first row where it was taken for data and yet may name columns: whole numbers, none twice, such as years, or the
     number of an only column.
 
-    Raises InputError where that is likely: where the rows learnt from begin with the same cells, or where the numbers
-    count evenly and those of no other row do.
+    Raises InputError where that is likely: where the rows learnt from begin with the same cells, where the numbers
+    count evenly and those of no other row do, or where its label is unlike all others.
     """
     if how.header is not None or layout.header:
         return ()
@@ -91,11 +91,20 @@ def _first_row(grid: csv_files.Grid, layout: csv_files.Layout, how: FileLayout, 
     numbers = [cell for cell in cells if csv_files.number_of(cell, layout.decimal) is not None]
     # One column without a name is written as 0 or 1, over numbers that are not whole.
     alone = cells in (("0",), ("1",)) and not any(row[0].strip().isdecimal() for row in grid.rows[1:])
-    if not alone and (len(set(numbers)) < max(len(numbers), 2) or not all(map(str.isdecimal, numbers))):
+    # A number beside a label may be the name of an only column.
+    labelled = len(numbers) == 1 < len(cells)
+    if not alone and not labelled and len(set(numbers)) < max(len(numbers), 2):
         return ()
-    twice = sorted(cells) == sorted(how.first)
-    if twice or (_evenly(numbers) and not any(_evenly(row) for row in grid.rows[1:])):
-        why = "so does the table of the rows learnt from" if twice else "in no other row the numbers count so evenly"
+    if not all(map(str.isdecimal, numbers)) or not numbers:
+        return ()
+    why = ""
+    if sorted(cells) == sorted(how.first):
+        why = "so does the table of the rows learnt from"
+    elif _evenly(numbers) and not any(_evenly(row) for row in grid.rows[1:]):
+        why = "in no other row the numbers count so evenly"
+    elif _unlike(grid.rows, layout.decimal):
+        why = "it has no label such as those of all other rows"
+    if why:
         shown = printable(", ".join(cells), 60)
         raise InputError(
             f"{file}, line {grid.lines[0]}: the first row is {shown!r}, and {why}; give --header yes if these are names of "
@@ -105,6 +114,16 @@ def _first_row(grid: csv_files.Grid, layout: csv_files.Layout, how: FileLayout, 
     columns = range(len(cells))
     again = all(any(row[j].strip() == cells[j] for row in grid.rows[1:]) for j in columns)
     return () if again else cells
+
+
+def _unlike(rows: Sequence[Sequence[str]], decimal: str) -> bool:
+    """Whether labels of all rows but the first are written in one way, with digits, which the first has none of."""
+    for first, *others in zip(*rows, strict=False):
+        if others and csv_files.number_of(first, decimal) is None and not re.search(r"\d", first):
+            written = {re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", cell.strip())) for cell in others}
+            if len(written) == 1 and "0" in min(written) and csv_files.number_of(others[0], decimal) is None:
+                return True
+    return False
 
 
 def _evenly(cells: Sequence[str]) -> bool:

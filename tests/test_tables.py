@@ -490,6 +490,26 @@ def test_points_that_may_separate_thousands_are_said(tmp_path: Path) -> None:
         assert read(tmp_path, text, **how).remarks == ()
 
 
+@pytest.mark.parametrize("name", ["0", "2023"])
+def test_a_number_may_name_an_only_column_beside_labels(tmp_path: Path, name: str) -> None:
+    """As pandas writes a series whose name is a number, or that has none: the name was learnt as the value of one more row."""
+    rows = [("id0", "20.25"), ("id1", "20"), ("id2", "19.5")]
+    text = "".join(f"{label},{value}\n" for label, value in rows)
+    with pytest.raises(InputError, match="it has no label such as those of all other rows; give --header yes"):
+        read(tmp_path, f"sensor,{name}\n{text}", index="column 1")
+    table = read(tmp_path, f"sensor,{name}\n{text}", header=True)
+    assert table.values.tolist() == [[20.25], [20.0], [19.5]] and table.names == [name]
+    assert len(read(tmp_path, f"sensor,{name}\n{text}", header=False).values) == 4
+    # A first cell with nothing in it labels no row, over labels or numbered rows.
+    assert read(tmp_path, f",{name}\n{text}").names == [name]
+    assert read(tmp_path, f",{name}\n0,20.25\n1,20\n2,19.5\n").values.tolist() == [[20.25], [20.0], [19.5]]
+    # Labels without digits do not tell; the same first row twice does.
+    train = read(tmp_path, f"sensor,{name}\nleft,20.25\nright,20\n")
+    with pytest.raises(InputError, match="so does the table of the rows learnt from"):
+        read(tmp_path, f"sensor,{name}\nup,20.25\n", first=train.first)
+    assert len(read(tmp_path, "id9,20\nid1,20.25\n", index="column 1").values) == 2
+
+
 def test_numbers_that_may_name_columns_are_refused(tmp_path: Path) -> None:
     train = read(tmp_path, "1990,1980,1985\n4.5,5,6\n7,8,9\n")
     assert train.first == ("1990", "1980", "1985")
