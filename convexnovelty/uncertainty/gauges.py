@@ -146,8 +146,7 @@ def _minkowski(part: Any, blocks: list[Array]) -> float:
     # In coordinates that the steps share: equations that repeat each other would differ by what rounding leaves of them.
     axes = held.span(center)
     if axes is not None:
-        off = float(np.linalg.norm(step - axes @ (axes.T @ step)))
-        if off > BESIDE * np.linalg.norm(step) + LAST_DIGITS * np.linalg.norm(origin):
+        if _leaves(axes, step, origin):
             return math.inf
         if not axes.size:
             return 0.0
@@ -164,6 +163,12 @@ def _minkowski(part: Any, blocks: list[Array]) -> float:
         return found
     # That what a step leads to, divided, is a covariance may drown in a ball that is as large as the largest column's variance.
     return max(found, cone_multiple(np.asarray(part.factor), np.asarray(blocks[-1])))
+
+
+def _leaves(axes: Array, step: Array, origin: Array) -> bool:
+    """Whether a step leaves the span of axes by more than rounding, its own and that of an origin."""
+    off = float(np.linalg.norm(step - axes @ (axes.T @ step)))
+    return off > BESIDE * float(np.linalg.norm(step)) + LAST_DIGITS * float(np.linalg.norm(origin))
 
 
 def _evening(step: Array) -> Array:
@@ -292,6 +297,10 @@ def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float
         # Distances are in units of the set, beside which those of the data vanish once the set is large.
         return held.distance(flat) * float(held.widths.max()) < NEAR * moved
 
+    if uncertainty.nominal_at_zero and all(
+        _is_beside(uncertainty, name, blocks, size) for size in (present, 2 * present)
+    ):
+        return math.inf
     farthest, by_values = largest * max(present, moved), _by_values(uncertainty, name, blocks)
     if by_values is not None:
         return _first_size(by_values, present, farthest, DIGITS, squared=True)
@@ -299,6 +308,18 @@ def _by_halving(uncertainty: Any, name: str, blocks: list[Array], largest: float
     if found is not None:
         return found if found <= farthest else math.inf
     return _first_size(is_near, present, farthest, NEAR)
+
+
+def _is_beside(uncertainty: Any, name: str, blocks: list[Array], size: float) -> bool:
+    """Whether the member lies outside of the plane of all members that the set has at a size; False where that is not known."""
+    center = _flat(_blocks(uncertainty.center))
+    try:
+        held = _held(uncertainty.replaced(**{name: size}), blocks)
+        axes = held.span(center)
+    except ConvexNoveltyError:
+        return False
+    widths = held.widths[: center.size]
+    return axes is not None and _leaves(axes, (_flat(blocks)[: center.size] - center) / widths, np.abs(center) / widths)
 
 
 def _by_multiples(uncertainty: Any, name: str, blocks: list[Array], start: float) -> float | None:

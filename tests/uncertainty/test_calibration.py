@@ -879,3 +879,17 @@ def test_calibrate_matches_labelled_scenarios_with_a_frame():
     labelled = [pd.DataFrame(one, ["a", "b"], ["a", "b"]).loc[["b", "a"], ["b", "a"]] for one in scenarios]
     plain, named = (sets.calibrate(sets.CovarianceHull(given), X, 0.8, resamples=10) for given in (scenarios, labelled))
     assert named.numbers() == plain.numbers()
+
+
+@pytest.mark.parametrize("recipe", [sets.BuresBall(0.3), sets.GelbrichBall(0.3), sets.FrobeniusBall(0.3)])
+def test_an_image_under_one_column_holds_nothing_off_its_line(recipe):
+    """No member moves off the line, so that the gauge is infinite; it was an error of a ball of radius 3e5. On the line it is finite."""
+    T, X = np.array([[1.0], [2.0], [0.5]]), np.random.default_rng(0).normal([2.0, 1.0, 0.0], size=(100, 3))
+    moments = Moments.estimate(X)
+    held = recipe.image(T).centred(moments)
+
+    def member(covariance):
+        return (moments.mean, covariance) if isinstance(recipe, sets.MomentSet) else covariance
+
+    assert sets.gauge(held, member(moments.covariance + np.diag([0.1, 0.0, 0.0]))) == math.inf
+    assert 0 < sets.gauge(held, member(moments.covariance + 0.1 * T @ T.T)) < 1
