@@ -22,6 +22,7 @@ from scipy.linalg import LinAlgError
 from convexnovelty.algorithms.box import Box, Indices, extended, kkt_gap, kkt_offset
 from convexnovelty.algorithms.free_set import admissible_step, newton_direction, projected_step
 from convexnovelty.algorithms.gram import Gram, Rows, padded
+from convexnovelty.algorithms.interior import interior_point
 from convexnovelty.errors import IndefiniteError, SolverError, UnboundedError
 from convexnovelty.validation import Array
 
@@ -40,6 +41,9 @@ NEWTON = 3000  # free coordinates up to which a dense factorisation is made
 ROUGH, FINE, MANY = 1e-4, 1e-6, 100
 ROUNDING = 4e-15  # relative to the gradient: what its last bits may add up to
 PATIENCE = 20  # working sets after which a gap that rounding explains is one that nothing will close
+FUTILE = (
+    3  # sets that neither pair steps nor Newton steps bring to an end, after which a point within the box is sought
+)
 REFRESHED = 10  # columns a support vector beyond which the gradient is evaluated anew at the end
 CLOSE = 100.0  # times the last bits of a score: a gap below that is seen in a gradient that is evaluated anew alone
 GOLDEN = 0.5 * 5.0**0.5 - 0.5
@@ -71,8 +75,7 @@ def minimise(
     many = state.columns > REFRESHED * np.count_nonzero(state.b)
     if many or tolerance < CLOSE * _rounding(gram, state.b):
         # The rounding of all columns that were added may show; to evaluate the gradient anew costs little beside them.
-        state.gradient = linear.copy()
-        solver.add(gram, state, np.arange(state.b.size), state.b)
+        solver.renew(gram, linear, state)
         state = solver.solve(gram, linear, box, tolerance, state)
     return state
 
@@ -86,16 +89,16 @@ class _Solver:
     def solve(self, gram: Gram, linear: Array, box: Box, tolerance: float, start: State | None = None) -> State:
         state = self.start(gram, linear, box, tolerance) if start is None else start
         target = max(tolerance, ROUGH)
-        self.descend(gram, box, state, target)
+        self.descend(gram, linear, box, state, target)
         if target > tolerance and box.free(state.b).size > MANY:
             target = max(tolerance, FINE)
-            self.descend(gram, box, state, target)
+            self.descend(gram, linear, box, state, target)
         # No gap can be told from zero that is smaller than what the last bits of the gradient add up to.
         tolerance = max(tolerance, ROUNDING * float(np.abs(state.gradient).max()))
         while target > tolerance and self.finish(gram, box, state, tolerance) > tolerance:
             # The free set was not yet the right one: pair steps exchange its members, Newton steps do the rest.
             target = max(tolerance, 0.1 * min(target, kkt_gap(state.gradient, state.b, box)))
-            self.descend(gram, box, state, target)
+            self.descend(gram, linear, box, state, target)
         return state
 
     def start(self, gram: Gram, linear: Array, box: Box, tolerance: float) -> State:
@@ -126,8 +129,8 @@ class _Solver:
         return scored
 
     def state(self, gram: Gram, linear: Array, b: Array) -> State:
-        state = State(b, linear.copy())
-        self.add(gram, state, np.arange(b.size), b)
+        state = State(b, linear)
+        self.renew(gram, linear, state)
         return state
 
     def add(self, gram: Gram, state: State, points: Indices, change: Array) -> None:
@@ -136,11 +139,16 @@ class _Solver:
         gram.accumulate(state.gradient, points[moved], change[moved])
         state.columns += moved.size
 
-    def descend(self, gram: Gram, box: Box, state: State, target: float) -> None:
+    def renew(self, gram: Gram, linear: Array, state: State) -> None:
+        """Evaluate the gradient anew."""
+        state.gradient = linear.copy()
+        self.add(gram, state, np.arange(state.b.size), state.b)
+
+    def descend(self, gram: Gram, linear: Array, box: Box, state: State, target: float) -> None:
         """Working sets until the gap is at most ``target``; all points are one if they are few."""
         from convexnovelty.algorithms import _reduced
 
-        size, began = WORKING_SET, state.rounds
+        size, began, futile = WORKING_SET, state.rounds, 0
         while True:
             high, low, free = _reduced.survey(state.gradient, state.b, box.lower, box.upper)
             gap = high - low if box.total is not None else max(high, -low)
@@ -154,6 +162,10 @@ class _Solver:
                     status="max_rounds",
                 )
             state.rounds += 1
+            if futile >= FUTILE:
+                self.centre(gram, linear, box, state)
+                futile = 0
+                continue
             if gram.size <= gram.whole:
                 rows = gram.rows(self.room)
                 done = self.pairs(rows, gram.diagonal(), state, state.gradient, state.b, box, target)
@@ -161,8 +173,7 @@ class _Solver:
                 size = min(max(size, 2 * free), LARGEST_SET)
                 chosen = _most_violating(state, box, size)
                 done = self.improve(gram, box, state, chosen, max(0.5 * target, INNER * gap))
-            if not done:
-                self.finish(gram, box, state, target)
+            futile += not done and self.finish(gram, box, state, target) > target
 
     def improve(self, gram: Gram, box: Box, state: State, chosen: Indices, target: float) -> bool:
         """Minimise over the chosen coordinates, the others held fast."""
@@ -176,6 +187,27 @@ class _Solver:
         state.b[chosen] = b[: chosen.size]
         self.add(gram, state, chosen, change)
         return done
+
+    def centre(self, gram: Gram, linear: Array, box: Box, state: State) -> None:
+        """Minimise from within over the points, or those that violate optimality most, where pair steps do not come to an end.
+
+        What rounding has left of so many steps is a slope that no point of a level program is optimal for.
+        """
+        self.renew(gram, linear, state)
+        if gram.size <= gram.whole:
+            chosen = np.flatnonzero(box.lower < box.upper)
+        else:
+            chosen = _most_violating(state, box, LARGEST_SET)
+        block, old = gram.block(chosen), state.b[chosen]
+        lower, upper = box.lower[chosen], box.upper[chosen]
+        total = None if box.total is None else box.total - float(state.b.sum() - old.sum())
+        slope = state.gradient[chosen] - block @ old
+        moved = interior_point(block, slope, lower, upper, total)
+        inner = Box(lower, upper, total, np.ones(chosen.size))
+        moved = inner.feasible(moved, np.argsort(np.minimum(moved - lower, upper - moved))[::-1])
+        if kkt_gap(slope + block @ moved, moved, inner) < kkt_gap(state.gradient[chosen], old, inner):
+            state.b[chosen] = moved
+            self.add(gram, state, chosen, moved - old)
 
     def pairs(
         self, rows: Rows, diagonal: Array, state: State, gradient: Array, b: Array, box: Box, target: float
