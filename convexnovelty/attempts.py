@@ -19,6 +19,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.canonical import Canonical
 from convexnovelty.conic import ConicProgram, Residuals
 from convexnovelty.errors import InputError, is_panic
+from convexnovelty.quadratic_forms import in_squares
 from convexnovelty.solution import Attempt
 
 __all__ = ["DOUBTFUL", "KNOWN", "OPEN", "RESCALED", "TOLD", "Attempts", "Rung", "cone_class"]
@@ -62,6 +63,7 @@ class Attempts:
         self._inaccurate = inaccurate
         self.compilations = 0
         self._compiled: Any = None
+        self._squared: cp.Problem | None = None
         self._cones: set[str] | None = None
         self._quadratic = False
         self._order = 0
@@ -154,9 +156,26 @@ class Attempts:
         attempts.append(noted)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            self.problem.unpack_results(*answer)
+            self._unpack(*answer)
         self._share, self._error = share, error
         return best
+
+    def _posed(self, solver: str, options: Mapping[str, Any]) -> cp.Problem:
+        """The problem as a solver gets it: for one that takes cones alone CVXPY would leave directions of a quadratic objective out."""
+        if solvers.takes_quadratics(solver) and options.get("use_quad_obj", True):
+            return self.problem
+        if self._squared is None:
+            goal = self.problem.objective
+            squared = in_squares(goal.expr)
+            same = squared is goal.expr
+            self._squared = self.problem if same else cp.Problem(type(goal)(squared), self.problem.constraints)
+        return self._squared
+
+    def _unpack(self, problem: cp.Problem, raw: Any, chain: Any, inverse: Any) -> None:
+        """Give the variables what a solver has found of the problem as it was posed."""
+        problem.unpack_results(raw, chain, inverse)
+        if problem is not self.problem:
+            self.problem.unpack(problem.solution)
 
     def _attempt(
         self, solver: str, options: Mapping[str, Any], attempts: list[Attempt], timing: dict[str, float]
@@ -164,8 +183,9 @@ class Attempts:
         """One call of the solver; the residuals of the point, or None with the reason noted in ``attempts``."""
         started = time.perf_counter()
         given = {name: value for name, value in options.items() if name != RESCALED}
+        problem = self._posed(solver, given)
         try:
-            data, chain, inverse = solvers.compiled(self.problem, solver, given)
+            data, chain, inverse = solvers.compiled(problem, solver, given)
         except cp.SolverError as error:
             # CVXPY says so before any solve, with an error of its own kind.
             kind = cone_class(self.problem)
@@ -182,11 +202,11 @@ class Attempts:
                 raw = in_scale.solve(given, options[RESCALED] == BY_COST)
             else:
                 # A warm start would make the digits depend on what was solved before.
-                raw = chain.solve_via_data(self.problem, data, warm_start=False, verbose=False, solver_opts=dict(given))
+                raw = chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=dict(given))
             with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
                 # CVXPY warns of an inaccurate point; here the status and the residuals decide.
                 warnings.simplefilter("ignore", UserWarning)
-                self.problem.unpack_results(raw, chain, inverse)
+                self._unpack(problem, raw, chain, inverse)
             status = str(self.problem.status)
         except BaseException as error:  # solvers raise kinds of their own (mosek.Error, pydantic's, a panic of Rust)
             if not isinstance(error, Exception) and not is_panic(error):
@@ -208,7 +228,7 @@ class Attempts:
             return None
         # Where an interface hides its canonical point, what the model itself shows is measured instead.
         point = None if canonical is None else canonical.point(raw, chain.solver, inverse[-1])
-        self._answer, self._share, self._error = (raw, chain, inverse), 0.0, 0.0
+        self._answer, self._share, self._error = (problem, raw, chain, inverse), 0.0, 0.0
         remark = ""
         if in_scale is None or point is None:
             residuals, worst, where = Residuals.of_model(self.problem), 0.0, ""

@@ -40,7 +40,7 @@ def in_squares(term: Any) -> Any:
 def loses_nothing(objective: Any) -> bool:
     """Whether an objective may stay as it is: a quadratic one, which most solvers get as it is, of forms whose diagonals are of a size.
 
-    For a solver that takes cones alone CVXPY factors it as any other form.
+    For a solver that takes cones alone it is put in squares when it is solved.
     """
     return bool(objective.is_quadratic()) and not _out_of_proportion(objective)
 

@@ -30,6 +30,7 @@ __all__ = [
     "ladder",
     "preferred",
     "profile",
+    "takes_quadratics",
 ]
 
 DEFAULT_SOLVER = "CLARABEL"
@@ -305,6 +306,16 @@ def compiled(problem: cp.Problem, solver: str, options: Options | None = None) -
         problem.solver_context = chain.solver_context
     found: tuple[Any, Any, Any] = problem.get_problem_data(solver, solver_opts=given)
     return found
+
+
+def takes_quadratics(solver: str) -> bool:
+    """Whether CVXPY hands a solver a quadratic objective as it is."""
+    from cvxpy.reductions.solvers import defines
+
+    name = solver.upper()
+    return name in defines.SOLVER_MAP_QP or (
+        name in defines.SOLVER_MAP_CONIC and defines.SOLVER_MAP_CONIC[name].supports_quad_obj()
+    )
 
 
 def _takes(name: str, problem: cp.Problem) -> bool:
