@@ -45,6 +45,7 @@ MISSING = frozenset(
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spaces"}
 DIVIDING = ";\t|"  # what has hardly another meaning than to separate, unlike commas and blanks
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+DECIMAL = re.compile(r"(?<![^\s;|])[+-]?\d+,\d+([eE][+-]?\d+)?(?![^\s;|])")  # between what separates
 UNNAMED = re.compile(
     r"|unnamed: 0|\.\.\.1", re.IGNORECASE
 )  # what spreadsheets, pandas and R call a column without a name
@@ -111,6 +112,8 @@ def layout_of(text: str, name: str, separator: str | None, decimal: str | None, 
     """
     best: tuple[tuple[float, float, int, int], str, str, list[list[str]]] | None = None
     candidates = list(SEPARATORS) if separator is None else [separator]
+    if separator is None and decimal == "," and "," not in DECIMAL.sub("", text[:1_000_000]):
+        candidates.remove(",")  # each is said to be the mark of a number, and stands as one
     split = any(len(row) > 1 for c in candidates if c != " " for _, row in _head(text, c, 1))
     found = False
     for candidate in candidates:

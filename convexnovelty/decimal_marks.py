@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from convexnovelty.csv_files import Grid, number_of
 from convexnovelty.errors import InputError
+from convexnovelty.tables import printable
 
 __all__ = ["PADDED", "check_commas", "check_learnt", "check_points", "check_split"]
 
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 WHOLE = re.compile(r"[+-]?\d+")
 PADDED = re.compile(r"0\d+")  # as digits behind a decimal mark are
-BEHIND = re.compile(r"\d+([eE][+-]?\d+)?")
+# One comma between digits, with a label on either side of the number or none.
+SPLIT = re.compile(r"(?P<before>.*\s)?(?P<whole>[+-]?\d+),(?P<behind>\d+)([eE][+-]?\d+)?(?P<after>\s.*)?", re.DOTALL)
 
 
 def check_commas(grid: Grid, name: str) -> None:
@@ -32,25 +35,48 @@ def check_commas(grid: Grid, name: str) -> None:
         raise InputError(f"{name}, {first} may have a decimal comma or thousands; give --decimal comma, or write 1234")
 
 
-def check_split(grid: Grid, name: str) -> tuple[str, ...]:
-    """What is to be said of commas that were taken for separators of two numbers and may be decimal commas of one: 3,5.
+def check_split(grid: Grid, name: str, mark: str, learnt: bool) -> tuple[str, ...]:
+    """What is to be said of commas that were taken for separators and may be decimal commas: 3,5 and, with a label, pump 3,5.
 
-    Refused are those before a zero that further digits follow: 3,05. Raises InputError with the first such row.
+    Refused are those before a zero that further digits follow (3,05), and all where the rows learnt from have decimal
+    commas. Beside labels those are too that nothing tells from decimal commas: "pump 3" is believed to be a label where
+    "pump" does not tell rows apart. ``learnt`` says that rows learnt from, which told that better, were accepted.
+    Raises InputError with the first such row.
     """
     written = []
     for line, row in zip(grid.lines, grid.rows, strict=True):
-        cells = [cell.strip() for cell in row]
-        if len(cells) != 2 or not WHOLE.fullmatch(cells[0]) or not BEHIND.fullmatch(cells[1]):
+        text = ",".join(cell.strip() for cell in row)
+        found = SPLIT.fullmatch(text)
+        if len(row) != 2 or found is None:
             return ()
-        written.append((line, ",".join(cells), PADDED.match(cells[1])))
-    for line, text, padded in written:
-        if padded:
-            raise InputError(
-                f"{name}, line {line}: {text!r} may be one number with a comma between its digits, or two; give "
-                "--separator ';' if it is one, --separator ',' if it is two"
-            )
-    line, text, _ = written[0]
-    return (f"line {line}: {text!r} is read as two numbers (give --separator ';' if it is one with a decimal comma)",)
+        written.append((line, text, found))
+    labels = [f"{found['before'] or ''}{found['after'] or ''}".strip() for *_, found in written]
+    labelled = any(labels)
+    numbers = [int(found["whole"]) for *_, found in written]
+    behind = [found["behind"] for *_, found in written]
+    numbered = labelled and len(set(labels)) < len(labels) == len(set(zip(labels, numbers, strict=True)))
+    counted = numbered and len(numbers) > 2 and all(b - a == 1 for a, b in pairwise(numbers))
+    doubtful = [not counted and bool(PADDED.fullmatch(digits)) for digits in behind]
+    if mark == "," or (labelled and not learnt and not numbered and _are_decimals(behind)):
+        doubtful[0] = True
+    line, text, _ = written[doubtful.index(True) if any(doubtful) else 0]
+    do = "give --separator space" if labelled else "give --separator ';'"
+    if labelled and len({len(text.split()) for _, text, _ in written}) > 1:
+        do = "put a semicolon between label and number"  # with so many blanks in some labels, no blank separates
+    shown = repr(printable(text, 60))
+    if any(doubtful):
+        raise InputError(
+            f"{name}, line {line}: {shown} may {'hold' if labelled else 'be'} one number with a comma between its digits, or "
+            f"two; {do} if it is one, give --separator ',' if it is two"
+        )
+    read = " and ".join(repr(printable(cell, 40)) for cell in text.split(",")) if labelled else "two numbers"
+    one = "one number" if labelled else "one"
+    return (f"line {line}: {shown} is read as {read} ({do} if it is {one} with a decimal comma)",)
+
+
+def _are_decimals(behind: Sequence[str]) -> bool:
+    """Whether digits are as programs write them behind a decimal mark: equally many, or as many as are needed."""
+    return len(set(map(len, behind))) == 1 or not any(len(digits) > 1 and digits.endswith("0") for digits in behind)
 
 
 def check_points(grid: Grid, name: str) -> tuple[str, ...]:

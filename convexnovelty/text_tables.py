@@ -21,6 +21,7 @@ __all__ = ["Opened", "labelled", "opened", "read_text"]
 THOUSANDS = re.compile(
     r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:\.\d{3})+,\d*|(?:,\d{3}){2,}|(?:\.\d{3}){2,}|(?:[' \u00a0\u202f]\d{3})+(?:[.,]\d*)?)"
 )
+APART = re.compile(r'^[^#\n].*(?:(?:"|[^\S\r\n]),|,(?:"|[^\S\r\n]))', re.MULTILINE)  # a comma that is in no number
 HASHED = re.compile(r"#\w+")
 COUNTED = 20  # rows from which a column that counts upwards is believed to be no accident
 
@@ -46,8 +47,9 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     said = f"{layout}{', ' + encoding if encoding else ''}"
     grid = csv_files.read_grid(_first_lines(text) if len(text) > csv_files.FAST else text, file, layout)
     first = _first_row(grid, layout, how, file)
-    alone = layout.separator == "," and not layout.header and how.separator is None
-    remarks = check_split(grid, file) if alone else ()
+    unsaid = how.separator is None and how.decimal is None and not layout.header
+    split = unsaid and layout.separator == "," and not APART.search(text[: csv_files.FAST])
+    remarks = check_split(grid, file, how.mark, bool(how.features)) if split else ()
     if how.decimal is None and how.mark:
         pass  # the rows learnt from have told, and what contradicts them is looked for below
     elif how.decimal is None and layout.decimal == ",":

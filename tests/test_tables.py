@@ -196,6 +196,50 @@ def test_a_comma_between_two_numbers_or_in_one_is_as_given(tmp_path: Path) -> No
     )
     assert not read(tmp_path, "-7,5\n8,-2\n").remarks
     assert not read(tmp_path, "a,b\n-7,5\n8,2\n").remarks
+    assert read(tmp_path, text, decimal=",").values.tolist() == [[19985.71], [-20013.5], [3.05]]
+    assert read(tmp_path, text.replace(",", ", ")).values.tolist() == [[19985, 71], [-20013, 5], [3, 5]]
+    with pytest.raises(InputError, match="line 1: '-7,5' may be one number"):
+        read(tmp_path, "-7,5\n8,2\n", features=("column 1", "column 2"), mark=",")
+
+
+@pytest.mark.parametrize("first, blank", [("p0", " "), ("p0:", "  "), ("left p0", " "), ("p", " ")])
+@pytest.mark.parametrize("places", [1, 2])
+def test_a_decimal_comma_behind_a_label_and_a_blank(first: str, blank: str, places: int, tmp_path: Path) -> None:
+    """As a logger writes it: digits behind the comma were learnt, and the others were the end of a label."""
+    values = [37.05, -0.5, 36.92, 37.1, 38.0]
+    labels = [first.replace("0", str(k)) for k in range(len(values))]
+    numbers = [f"{value:.{places}f}".replace(".", ",") for value in values]
+    text = "".join(f"{label}{blank}{number}\n" for label, number in zip(labels, numbers, strict=True))
+    turned = "".join(f"{number}{blank}{label}\n" for label, number in zip(labels, numbers, strict=True))
+    for written in (text, turned):
+        with pytest.raises(InputError, match=r"may hold one number .*; give --separator space if it is one"):
+            read(tmp_path, written)
+    words = tuple(f"column {j + 1}" for j in range(len(first.split())))
+    for how in ({"separator": " "}, {"decimal": ","}):
+        table = read(tmp_path, text, ignore=words, **how)
+        assert table.values[:, 0].tolist() == [float(number.replace(",", ".")) for number in numbers]
+
+
+def test_a_number_that_ends_a_label_before_a_comma(tmp_path: Path) -> None:
+    for text, labels in [
+        ("line 3,7\nline 4,8\nline 9,10\n", ["line 3", "line 4", "line 9"]),
+        ("line 3,07\nline 4,08\nline 5,10\n", ["line 3", "line 4", "line 5"]),
+        ("New York 5,7\nBoston 6,8\nBoston 7,10\n", ["New York 5", "Boston 6", "Boston 7"]),
+        ("New York 5,7\nBoston 6,8\nParis 7,10\n", ["New York 5", "Boston 6", "Paris 7"]),
+    ]:
+        table = read(tmp_path, text)
+        assert table.values.tolist() == [[7], [8], [10]] and table.labels == labels
+        assert table.remarks[0].startswith(f"line 1: '{labels[0]},{text.split(',')[1][:2].strip()}' is read as")
+    for text in ["New York 5, 12\nBoston 6, 13\n", '"New York 5",12\n"Boston 6",13\n', "x 5,12,1\ny 6,13,1\n"]:
+        table = read(tmp_path, text)
+        assert table.values[:, 0].tolist() == [12, 13] and len(table.remarks) == 1
+    text = "New York 5,12\nBoston 6,13\n"
+    with pytest.raises(InputError, match="put a semicolon between label and number if it is one, give --separator ','"):
+        read(tmp_path, text)
+    assert read(tmp_path, text, separator=",").values.tolist() == [[12], [13]]
+    assert read(tmp_path, "Boston 6,13\n", features=("column 2",), label="column 1").values.tolist() == [[13]]
+    with pytest.raises(InputError, match="may hold one number"):
+        read(tmp_path, "Boston 6,13\n", features=("column 2",), label="column 1", mark=",")
 
 
 def test_labels_and_columns_left_out(tmp_path: Path) -> None:
