@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexnovelty.errors import IndefiniteError
-from convexnovelty.validation import Array
+from convexnovelty.validation import EPS, Array
 
-__all__ = ["full_cholesky", "partial_cholesky"]
+__all__ = ["full_cholesky", "nearest_semidefinite", "partial_cholesky"]
 
 Pivots = NDArray[np.intp]
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 def full_cholesky(K: Array, tolerance: float) -> tuple[Array, Pivots]:
@@ -54,7 +52,7 @@ def full_cholesky(K: Array, tolerance: float) -> tuple[Array, Pivots]:
 
 
 def partial_cholesky(
-    column: Callable[[int], Array], diagonal: Array, rank: int, tolerance: float
+    column: Callable[[int], Array], diagonal: Array, rank: int, tolerance: float, rounding: float = EPS
 ) -> tuple[Array, Pivots]:
     """The factor F of shape (n, r), r <= ``rank``, from ``column(i)`` = K[:, i] of the chosen pivots alone.
 
@@ -63,7 +61,7 @@ def partial_cholesky(
     """
     n = diagonal.shape[0]
     largest = float(diagonal.max())
-    slack = _slack(n, tolerance) * float(np.abs(diagonal).max())
+    slack = (_slack(n, tolerance) + n * rounding) * float(np.abs(diagonal).max())
     left = diagonal.copy()
     columns = np.zeros((n, min(rank, n)), order="F")
     pivots: list[int] = []
@@ -83,6 +81,22 @@ def partial_cholesky(
         left[pivots] = 0.0
     factor = np.ascontiguousarray(columns[:, : len(pivots)])
     return _completed(factor, np.asarray(pivots, dtype=np.intp), column, diagonal, rank, tolerance)
+
+
+def nearest_semidefinite(K: Array, error: IndefiniteError, rounding: float) -> Array:
+    """The semidefinite matrix nearest to K, which was refused with ``error`` and whose entries were rounded before.
+
+    Each by so small a share of the largest, they move eigenvalues by n times that at most. Raises the error where K
+    is farther from being symmetric and semidefinite.
+    """
+    from scipy.linalg import eigh
+
+    allowed = len(K) * rounding * float(np.abs(K).max())
+    if error.eigenvalue < -allowed or np.abs(K - K.T).max() > allowed:
+        raise error
+    values, vectors = eigh((K + K.T) / 2.0)
+    roots = vectors[:, values > 0] * np.sqrt(values[values > 0])
+    return np.asarray(roots @ roots.T)
 
 
 def _completed(
@@ -135,6 +149,7 @@ def _indefinite(K: Array, bound: str = "") -> IndefiniteError:
         )
     return IndefiniteError(
         f"X, kernel: the Gram matrix is not positive semidefinite, its least eigenvalue is {bound}{least:.6g}; "
-        "give a semidefinite kernel, or a larger tolerance if rounding explains this value",
+        f"give a semidefinite kernel; if rounding explains this value, add {-2.0 * least:.1g} to the diagonal of the matrix, or "
+        "give KernelFeatures a larger tolerance",
         least,
     )

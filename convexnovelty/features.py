@@ -16,13 +16,13 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from convexnovelty.cholesky import full_cholesky, partial_cholesky
+from convexnovelty.cholesky import full_cholesky, nearest_semidefinite, partial_cholesky
 from convexnovelty.columns import by_name, names_of, rows_as_columns
-from convexnovelty.errors import InputError
+from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.kernels import Kernel, Linear, Precomputed, as_kernel
 from convexnovelty.owned import read_only
 from convexnovelty.spans import spanning
-from convexnovelty.validation import Array, integer, points, positive, squarable, symmetric, vector
+from convexnovelty.validation import EPS, Array, integer, points, positive, rounding_of, squarable, symmetric, vector
 
 __all__ = ["Coordinates", "FeatureMap", "KernelFeatures", "LinearFeatures", "middle_length"]
 
@@ -30,7 +30,7 @@ FAR = 3.0  # how much longer the root of the mean is where a few points decide i
 TOLERANCE = 1e-13  # pivots below this share of the largest k(x, x) count as zero: a few hundred roundings
 KNOWN = 1e-8  # share of the largest k(x, x) down to which the pivots of a Gram matrix have the digits of an answer
 ENTRIES = 4 * 10**6  # numbers that explicit features of a sample may take: 32 MB, and some copies to factor them
-ROUNDED = 4 * float(np.finfo(np.float64).eps)  # share of k(x, x) that rounding hides in a Gram matrix
+ROUNDED = 4  # roundings of k(x, x), below which nothing is known from a Gram matrix
 
 COUNTED = (
     float(np.finfo(np.float64).eps) ** 2
@@ -233,6 +233,9 @@ class KernelFeatures(FeatureMap):
     tolerance : a pivot below ``tolerance * max k(x, x)`` ends the factorisation, but for rows that are small beside the
         largest, which go on to this share of their own; the rank is the number of pivots.
 
+    Kernel values in float32 or float16 are rounded, and their matrix may have eigenvalues down to minus n roundings of the largest:
+    then ``gram`` is the semidefinite matrix nearest to it.
+
     Attributes
     ----------
     training : (n, r) Coordinates of the sample.
@@ -264,9 +267,11 @@ class KernelFeatures(FeatureMap):
         self.tolerance = positive(tolerance, "tolerance")
         self.rank = None if rank is None else integer(rank, "rank", 1)
         if isinstance(kernel, Precomputed):
-            self.points = read_only(np.array(symmetric(points(X, "X"), "X")))
+            self._rounding = rounding_of(X)
+            self.points = read_only(np.array(symmetric(points(X, "X"), "X", rounding=self._rounding)))
         else:
             self.points = read_only(np.array(squarable(points(X, "X"), "X")))  # nobody else's, as the Gram matrix is
+            self._rounding = kernel.rounding(self.points)
         self.kernel = kernel.fitted(self.points)
         self._norms = read_only(
             np.array(np.diag(self.points) if self._precomputed else self.kernel.diagonal(self.points))
@@ -276,9 +281,11 @@ class KernelFeatures(FeatureMap):
                 f"kernel: {self.kernel!r} of a point with itself is beyond float64; give smaller parameters or points"
             )
         if self.rank is None:
-            factor, self.pivots = full_cholesky(self.gram, self.tolerance)
+            factor, self.pivots = self._factored()
         else:
-            factor, self.pivots = partial_cholesky(self._column, self._norms, self.rank, self.tolerance)
+            # Columns are all there is, and smaller pivots would spread the rounding of their entries.
+            least = self.tolerance if self._rounding <= EPS else max(self.tolerance, ROUNDED * self._rounding)
+            factor, self.pivots = partial_cholesky(self._column, self._norms, self.rank, least, self._rounding)
         few = self._count is not None and len(self.points) * self._count <= ENTRIES
         if few and self.tolerance <= TOLERANCE and not self._is_known(factor[self.pivots]):
             self._axes, factor, self.pivots = spanning(self.kernel.features(self.points), self.rank)
@@ -293,6 +300,15 @@ class KernelFeatures(FeatureMap):
         self._row_of: dict[bytes, int] = {}
         first = [self._row_of.setdefault(key, i) for i, key in enumerate(_row_keys(self.points))]
         self.training = _in_own_axes(factor[first], self._norms)
+
+    def _factored(self) -> tuple[Array, Any]:
+        """The factor of the Gram matrix, or of the nearest semidefinite one where its type explains that it is none."""
+        try:
+            return full_cholesky(self.gram, self.tolerance)
+        except IndefiniteError as error:
+            self.gram = read_only(nearest_semidefinite(self.gram, error, self._rounding))
+            self._norms = read_only(np.array(np.diag(self.gram)))
+            return full_cholesky(self.gram, self.tolerance)
 
     @cached_property
     def _count(self) -> int | None:
@@ -316,7 +332,7 @@ class KernelFeatures(FeatureMap):
         """What the tolerance dropped, and rounding of k(x, x); what ``rank`` cut off was not hidden but left out."""
         if self._axes is not None or (self._count is not None and self._is_known(self._triangle)):
             return np.zeros(self.n)
-        return ROUNDED * self._norms + (self.residuals if self.rank is None else 0.0)
+        return ROUNDED * self._rounding * self._norms + (self.residuals if self.rank is None else 0.0)
 
     @property
     def _precomputed(self) -> bool:

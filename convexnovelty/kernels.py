@@ -33,7 +33,18 @@ from convexnovelty.columns import by_name, names_of
 from convexnovelty.distances import laplacian_gamma, scale_gamma, squared_distances, squared_norms
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.sparse_rows import is_sparse, rows_of, sparse_products
-from convexnovelty.validation import SYMMETRY_TOLERANCE, Array, integer, number, points, positive, shown, squarable
+from convexnovelty.validation import (
+    EPS,
+    SYMMETRY_TOLERANCE,
+    Array,
+    integer,
+    number,
+    points,
+    positive,
+    rounding_of,
+    shown,
+    squarable,
+)
 
 __all__ = [
     "Kernel",
@@ -97,6 +108,10 @@ class Kernel(ABC):
             raise InputError(f"Z: {right.shape[1]} columns were found where X has {left.shape[1]}; give equally many")
         return self.evaluate(left, right)
 
+    def rounding(self, X: Array) -> float:
+        """The rounding of values of this kernel at points, relative to the largest."""
+        return EPS
+
     def diagonal(self, Z: Any) -> Array:
         """k(z_j, z_j) of shape (m,)."""
         right = points(Z, "Z")
@@ -139,7 +154,7 @@ class Kernel(ABC):
             return  # too large for float64, which is told by the name of what is too large
         apart = np.abs(values - turned)
         size = float(np.abs(values).max(initial=0.0))
-        if not apart.max(initial=0.0) <= SYMMETRY_TOLERANCE * size:
+        if not apart.max(initial=0.0) <= max(SYMMETRY_TOLERANCE, few.shape[0] * self.rounding(few)) * size:
             i, j = (int(k) for k in np.unravel_index(int(apart.argmax()), apart.shape))
             raise InputError(
                 f"kernel: {self!r} gives {values[i, j]:.6g} for two points and {turned[i, j]:.6g} for the same in the other "
@@ -412,6 +427,14 @@ class FromCallable(Kernel):
 
     def evaluate(self, X: Array, Z: Array) -> Array:
         """The function's values, checked for shape, kind and finiteness."""
+        found = self._values(X, Z)
+        return np.array(points(found, f"kernel {self!r}"))  # a function may return the same array again, filled anew
+
+    def rounding(self, X: Array) -> float:
+        """That of the type in which the function gives its values."""
+        return rounding_of(self._values(X[:1], X[:1]))
+
+    def _values(self, X: Array, Z: Array) -> Any:
         label = f"kernel {self!r}"
         # Points of its own, since compiled functions may want arrays that can be written to.
         own = np.array(X)
@@ -429,7 +452,7 @@ class FromCallable(Kernel):
                 f"{label}: values of shape {np.shape(found)} were returned for {X.shape[0]} and {Z.shape[0]} points; "
                 f"return shape {(X.shape[0], Z.shape[0])}"
             )
-        return np.array(points(found, label))  # a function may return the same array again, filled anew
+        return found
 
     def recipe(self) -> dict[str, Any]:
         """Raises InputError, naming the function."""

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexnovelty.columns import in_places, refuse_dates, rows_as_columns
+from convexnovelty.columns import in_places, refuse_dates, rows_as_columns, types_of
 from convexnovelty.errors import InputError
 
 __all__ = [
+    "EPS",
     "Array",
     "choice",
     "dimensions",
@@ -29,6 +30,7 @@ __all__ = [
     "numeric",
     "points",
     "positive",
+    "rounding_of",
     "scores",
     "shown",
     "squarable",
@@ -44,6 +46,9 @@ LARGEST, SMALLEST = 1e150, 1e-150  # entries of points whose squares, and sums o
 EXACT = 2**53  # the largest whole number up to which float64 holds every one
 
 SYMMETRY_TOLERANCE = 1e-8  # relative to the largest entry: what rounding in a product K = X X' can leave
+
+EPS = float(np.finfo(np.float64).eps)
+COARSE = {"float32": 2.0**-23, "float": 2.0**-23, "float16": 2.0**-10, "half": 2.0**-10, "halffloat": 2.0**-10}
 
 SHOWN = 200  # letters of a value in a message
 
@@ -149,6 +154,12 @@ def points(X: Any, name: str = "X", *, minimum: int = 1) -> Array:
     return _finite(array, name)
 
 
+def rounding_of(X: Any) -> float:
+    """The rounding of the numbers of an array or a frame, as a share of them: that of the coarsest type that they are given in."""
+    kinds = (str(kind).lower().rpartition(".")[2] for kind in types_of(X) if kind is not float)
+    return max((COARSE.get(kind, EPS) for kind in kinds), default=EPS)
+
+
 def squarable(X: Any, name: str, *, new: bool = False) -> Any:
     """The same points, dense or sparse, refused where squares of their entries are no numbers or all vanish.
 
@@ -222,15 +233,17 @@ def square(S: Any, name: str, size: int | None = None) -> Array:
     return _finite(array, name)
 
 
-def symmetric(S: Any, name: str, size: int | None = None) -> Array:
+def symmetric(S: Any, name: str, size: int | None = None, rounding: float | None = None) -> Array:
     """A symmetric float64 matrix; asymmetry beyond rounding is refused, what rounding left is averaged out.
 
+    ``rounding`` is that of the type it was given in, where ``S`` does not tell.
     Rows of a frame that have the names of its columns are taken in the order of these.
     """
     array = square(rows_as_columns(S), name, size)
+    allowed = max(SYMMETRY_TOLERANCE, len(array) * (rounding_of(S) if rounding is None else rounding))
     scale = float(np.abs(array).max())
     skew = float(np.abs(array - array.T).max())
-    if skew > SYMMETRY_TOLERANCE * scale:
+    if skew > allowed * scale:
         i, j = (int(k) for k in np.unravel_index(int(np.abs(array - array.T).argmax()), array.shape))
         raise InputError(
             f"{name}: not symmetric, entry ({i}, {j}) is {array[i, j]:.6g} and entry ({j}, {i}) is {array[j, i]:.6g}; "

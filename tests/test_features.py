@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from scipy.linalg import sqrtm
 
-from convexnovelty import datasets, kernels
+from convexnovelty import datasets, estimators, kernel_learning, kernels
 from convexnovelty.cholesky import full_cholesky, partial_cholesky
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.features import Coordinates, FeatureMap, KernelFeatures, LinearFeatures
@@ -253,6 +253,48 @@ def test_a_matrix_in_single_precision_passes_with_a_tolerance(rng: np.random.Gen
     features = KernelFeatures(K, "precomputed", tolerance=1e-5)
     assert features.dimension == 5
     assert np.abs(np.asarray(features.training) @ np.asarray(features.training).T - K).max() <= 1e-4
+
+
+@pytest.mark.filterwarnings("ignore:kernel_learning. values of precomputed.. reach 1:UserWarning")
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_rounding_of_its_type_is_no_negative_eigenvalue_of_a_gram_matrix(kind: Any) -> None:
+    """As matrices come from graphics cards: they were refused for eigenvalues that are the rounding of their entries."""
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    Z = np.random.default_rng(1).standard_normal((20, 3))
+    K, new = kernels.gaussian(gamma=0.05)(X), kernels.gaussian(gamma=0.05)(Z, X)
+    rough, eps = K.astype(kind), float(np.finfo(kind).eps)
+    rough[0, 1] *= 1 - eps
+    least = np.linalg.eigvalsh(rough.astype(float))[0]
+    assert least < -eps / 10
+    values, vectors = np.linalg.eigh((rough.astype(float) + rough.T.astype(float)) / 2)
+    nearest = (vectors * np.maximum(values, 0)) @ vectors.T
+    frame = pd.DataFrame(rough)
+    for given in (KernelFeatures(rough, "precomputed"), KernelFeatures(frame, "precomputed")):
+        np.testing.assert_allclose(given.gram, nearest, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(given.training @ given.training.T, nearest, rtol=0, atol=1e-10)
+        assert np.array_equal(given.coordinates(rough)[2:], given.training[2:])
+    made = KernelFeatures(X, lambda left, right: kernels.gaussian(gamma=0.05)(left, right).astype(kind))
+    np.testing.assert_allclose(made.gram, K, rtol=0, atol=eps)
+    cut = KernelFeatures(rough, "precomputed", rank=55).training
+    np.testing.assert_allclose(cut @ cut.T, K, rtol=0, atol=100 * eps)
+    assert cut.shape[1] < 55
+    machines: list[Any] = [estimators.OneClassSVM(0.2), estimators.MahalanobisSVM(0.2), estimators.SingleClassMPM(0.8)]
+    for machine in machines:
+        machine.kernel = kernels.precomputed()
+        right = machine.fit(K).decision_function(new)
+        found = machine.fit(rough).decision_function(new.astype(kind))
+        np.testing.assert_allclose(found, right, rtol=0, atol=50 * eps * np.abs(right).max())
+    other = kernels.laplacian(gamma=0.3)(X)
+    right, found = (kernel_learning([part, other], 0.2).solve().objective for part in (K, rough))
+    assert found == pytest.approx(right, rel=10 * eps)
+    # What rounding does not explain is refused, and so is the same matrix where nothing says that it was rounded.
+    with pytest.raises(IndefiniteError, match="least eigenvalue is -"):
+        KernelFeatures((K - 2 * 60 * eps * np.eye(60)).astype(kind), "precomputed")
+    double = (rough.astype(float) + rough.T) / 2
+    with pytest.raises(IndefiniteError, match=r"if rounding explains this value, add .* to the diagonal") as caught:
+        machines[0].fit(double)
+    added = float(str(caught.value).split("add ")[1].split(" ")[0])
+    assert -least <= added < -5 * least and machines[0].fit(double + added * np.eye(60))
 
 
 # --- precomputed

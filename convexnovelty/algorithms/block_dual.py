@@ -153,7 +153,7 @@ class _Program:
         fitted = as_kernel(kernel).fitted(X)
         gram = gram_of(X, fitted, integer(threads, "threads", 1))
         if isinstance(fitted, Precomputed) or not fitted.semidefinite:
-            _refuse_indefinite(gram)
+            _refuse_indefinite(gram, fitted.rounding(X))
         slope = np.zeros(gram.size) if linear is None else vector(linear, "linear", gram.size)
         signs = 1.0 if y is None else vector(y, "y", gram.size)
         return cls(gram, fitted, signs * slope, None if total is None else number(total, "total"))
@@ -213,7 +213,7 @@ class _Program:
         return max(share * min(used, float(high - low) or used), rounding)
 
 
-def _refuse_indefinite(gram: Gram) -> None:
+def _refuse_indefinite(gram: Gram, rounding: float) -> None:
     """What can be seen before solving: a negative k(x, x), and for a few points a negative eigenvalue.
 
     With more points the pair steps look at the curvature of every pair that they take.
@@ -222,7 +222,7 @@ def _refuse_indefinite(gram: Gram) -> None:
     if least < 0.0:
         raise IndefiniteError(f"kernel: the least k(x, x) is {least:.6g}; give a positive semidefinite kernel", least)
     if gram.size <= CHECKED:
-        refuse_indefinite(gram.block(np.arange(gram.size)), indefinite_kernel)
+        refuse_indefinite(gram.block(np.arange(gram.size)), indefinite_kernel, rounding)
 
 
 def _continued(gram: Gram, box: Box, previous: State) -> State:

@@ -136,7 +136,7 @@ def kernel_ridge(
     if gram.size <= direct:
         K = gram.block(np.arange(gram.size))
         if unchecked:
-            refuse_indefinite(K, indefinite_kernel)
+            refuse_indefinite(K, indefinite_kernel, kernel.rounding(X))
         h = _factorised(K, system)
         return _made(system, kernel, h, system.scores(h), 0, 0)
     if unchecked and float(gram.diagonal()[: gram.size].min()) < 0:

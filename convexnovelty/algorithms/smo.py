@@ -19,7 +19,7 @@ from scipy.linalg import LinAlgError
 from convexnovelty.algorithms.box import Box, Offset, kkt_gap, kkt_offset
 from convexnovelty.algorithms.free_set import admissible_step, newton_direction
 from convexnovelty.errors import IndefiniteError, InputError, SolverError, UnboundedError
-from convexnovelty.validation import Array, choice, flag, integer, number, positive, symmetric, vector
+from convexnovelty.validation import EPS, Array, choice, flag, integer, number, positive, symmetric, vector
 
 __all__ = ["Offset", "SMOResult", "smo"]
 
@@ -149,11 +149,14 @@ def refuse_ray(a: Array, room: Array, products: Array, linear: Array, gap: float
         raise UnboundedError(f"{name}: the objective falls without end, where Q is flat and a bound is infinite")
 
 
-def refuse_indefinite(matrix: Array, error: Callable[[float], IndefiniteError] | None = None) -> None:
+def refuse_indefinite(
+    matrix: Array, error: Callable[[float], IndefiniteError] | None = None, rounding: float = EPS
+) -> None:
     """Raise IndefiniteError if the symmetric matrix has an eigenvalue below zero by more than rounding.
 
     A Cholesky factorisation of the matrix, shifted by rounding, is a cheap proof that it has none; eigenvalues are
-    computed only where that fails. ``error`` makes it of the least eigenvalue, where the caller's matrix is no Q.
+    computed only where that fails. ``error`` makes it of the least eigenvalue, where the caller's matrix is no Q, and
+    ``rounding`` is that of the type its entries had.
     """
     scale = float(np.abs(matrix).max()) or 1.0
     shifted = matrix.copy()
@@ -162,7 +165,7 @@ def refuse_indefinite(matrix: Array, error: Callable[[float], IndefiniteError] |
         np.linalg.cholesky(shifted)
     except np.linalg.LinAlgError:
         least = float(np.linalg.eigvalsh(matrix)[0])
-        if least < -1e-9 * scale * len(matrix) ** 0.5:
+        if least < -max(1e-9 * len(matrix) ** 0.5, rounding * len(matrix)) * scale:
             raise (error or _indefinite)(least) from None
 
 

@@ -239,8 +239,10 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
     if _types(table) & set("US"):
         raise ArgumentTypeError("X: strings or categories were found, which may be numbers or names; give numbers")
     given = [validation.labels(y, "y") for y in labels]
+    # The type of a Gram matrix tells what its rounding may hide.
+    kinds = [np.float64, np.float32, np.float16] if is_pairwise(getattr(estimator, "kernel", None)) else np.float64
     try:
-        made = validate_data(estimator, X, *given, **{"dtype": np.float64, **options})
+        made = validate_data(estimator, X, *given, **{"dtype": kinds, **options})
     except (TypeError, ValueError, OverflowError) as error:
         refusal = ArgumentTypeError if isinstance(error, TypeError) else InputError
         named = re.search(r"\b[Xy]\b", str(error).split("\n")[0]) is not None
