@@ -46,6 +46,7 @@ SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spa
 DIVIDING = ";\t|"  # what has hardly another meaning than to separate, unlike commas and blanks
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 DECIMAL = re.compile(r"(?<![^\s;|])[+-]?\d+,\d+([eE][+-]?\d+)?(?![^\s;|])")  # between what separates
+FRACTION = re.compile(r"[+-]?\d*[.,]\d+([eE][+-]?\d+)?")
 UNNAMED = re.compile(
     r"|unnamed: 0|\.\.\.1", re.IGNORECASE
 )  # what spreadsheets, pandas and R call a column without a name
@@ -114,6 +115,8 @@ def layout_of(text: str, name: str, separator: str | None, decimal: str | None, 
     candidates = list(SEPARATORS) if separator is None else [separator]
     if separator is None and decimal == "," and "," not in DECIMAL.sub("", text[:1_000_000]):
         candidates.remove(",")  # each is said to be the mark of a number, and stands as one
+    if separator is None and _is_tabbed(text):
+        candidates.remove(" ")
     split = any(len(row) > 1 for c in candidates if c != " " for _, row in _head(text, c, 1))
     found = False
     for candidate in candidates:
@@ -154,6 +157,24 @@ def layout_of(text: str, name: str, separator: str | None, decimal: str | None, 
     )
     last = text[:100_000].replace("\r", "\n").rstrip("\n \t,;|").rpartition("\n")[2]
     return Layout(chosen, mark, names, short or unnamed, short, last.lstrip().startswith('"'), bool(above))
+
+
+def _is_tabbed(text: str) -> bool:
+    """Whether tabs alone separate: each row below the first has equally many, and no blank stands before a number.
+
+    A whole number behind a word is part of a label: Store 1.
+    """
+    rows = [row for _, row in _head(text, "\t")]
+    body = rows[1:] or rows
+    if not body or len(body[0]) < 2 or any(len(row) != len(body[0]) for row in body):
+        return False
+    cells = [cell.split() for row in body for cell in row if " " in cell.strip()]
+    return not any(all(map(_is_figure, cell)) or any(map(FRACTION.fullmatch, cell[1:])) for cell in cells)
+
+
+def _is_figure(cell: str) -> bool:
+    """Whether a cell is a number under one of the decimal marks."""
+    return number_of(cell, ".") is not None or number_of(cell, ",") is not None
 
 
 def _names_above(text: str, separator: str, decimal: str, first: Sequence[str]) -> list[str]:

@@ -220,6 +220,24 @@ def test_a_decimal_comma_behind_a_label_and_a_blank(first: str, blank: str, plac
         assert table.values[:, 0].tolist() == [float(number.replace(",", ".")) for number in numbers]
 
 
+@pytest.mark.parametrize("label", ["Store {}", "Q1 {}", "A - {}", "Jan {}, late", "2024-01-01 1{}:00"])
+def test_a_blank_in_a_label_before_a_tab(label: str, tmp_path: Path) -> None:
+    """The number in a label became a column, under the name of the labels."""
+    rows = [(label.format(k), x) for k, x in enumerate([5.13, 4.5, 6.0])]
+    frame = pd.DataFrame(rows, columns=["PM 2.5", "heat"])
+    text = frame.to_csv(sep="\t", index=False)
+    for written in (text, text.partition("\n")[2], text.replace("heat", "total heat"), text.replace(".", ",")):
+        table = read(tmp_path, written, index=written.split("\t")[0] if written.startswith("PM") else "column 1")
+        assert table.values[:, 0].tolist() == frame["heat"].tolist() and table.labels == frame["PM 2.5"].tolist()
+
+
+@pytest.mark.parametrize(
+    "text", ["p0 5.5\t2\np1 4.5\t3\n", "a b\tc\n0 5.5\t2\n1 4.5\t3\n", "a b\tc\n0 5,5\t2\n1 4,5 3\n"]
+)
+def test_blanks_and_tabs_that_part_numbers_alike(text: str, tmp_path: Path) -> None:
+    assert read(tmp_path, text).values[:, -2:].tolist() == [[5.5, 2], [4.5, 3]]
+
+
 def test_a_number_that_ends_a_label_before_a_comma(tmp_path: Path) -> None:
     for text, labels in [
         ("line 3,7\nline 4,8\nline 9,10\n", ["line 3", "line 4", "line 9"]),
