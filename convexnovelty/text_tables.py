@@ -54,7 +54,9 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
         pass  # the rows learnt from have told, and what contradicts them is looked for below
     elif how.decimal is None and layout.decimal == ",":
         check_commas(grid, file)
-    elif how.decimal is None and layout.separator in ";\t":  # beside commas a point is no comma's stand-in
+    elif how.decimal is None and (
+        layout.separator != "," or grid.single
+    ):  # who separates by commas has a decimal point
         remarks = check_points(grid, file)
     if layout.label_first:
         layout = replace(layout, sure=layout.sure or how.index == "")

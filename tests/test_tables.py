@@ -552,6 +552,19 @@ def test_points_that_may_separate_thousands_are_said(tmp_path: Path) -> None:
         assert read(tmp_path, text, **how).remarks == ()
 
 
+@pytest.mark.parametrize("rest", ["", ";3", "\t3", "|3", " 3"])
+@pytest.mark.parametrize("names", [True, False])
+def test_points_of_thousands_are_asked_about_whatever_separates(rest: str, names: bool, tmp_path: Path) -> None:
+    """As German software writes 1005: only semicolons and tabs were looked at, and 1.005 was learnt beside 994."""
+    head = f"sold{rest.replace('3', 'shops')}\n" if names else ""
+    with pytest.raises(InputError, match=r"'1\.005' may have a decimal point or thousands, beside whole numbers"):
+        read(tmp_path, f"{head}1.005{rest}\n994{rest}\n1.025{rest}\n")
+    table = read(tmp_path, f"{head}1.005{rest}\n1.025{rest}\n")
+    assert "is read with a decimal point (write 1005 if" in table.remarks[0] and table.values[0, 0] == 1.005
+    assert read(tmp_path, f"{head}1.005{rest}\n994{rest}\n1.25{rest}\n").values[:, 0].tolist() == [1.005, 994, 1.25]
+    assert not read(tmp_path, f"{head}1.005{rest}\n994{rest}\n", decimal=".").remarks
+
+
 @pytest.mark.parametrize("name", ["0", "2023"])
 def test_a_number_may_name_an_only_column_beside_labels(tmp_path: Path, name: str) -> None:
     """As pandas writes a series whose name is a number, or that has none: the name was learnt as the value of one more row."""
