@@ -19,7 +19,7 @@ import numpy as np
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array
 
-__all__ = ["MISSING", "UNNAMED", "Grid", "Layout", "fast_values", "layout_of", "number_of", "read_grid"]
+__all__ = ["GROUPED", "MISSING", "UNNAMED", "Grid", "Layout", "fast_values", "layout_of", "number_of", "read_grid"]
 
 MISSING = frozenset(
     [
@@ -46,6 +46,7 @@ SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spa
 DIVIDING = ";\t|"  # what has hardly another meaning than to separate, unlike commas and blanks
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 DECIMAL = re.compile(r"(?<![^\s;|])[+-]?\d+,\d+([eE][+-]?\d+)?(?![^\s;|])")  # between what separates
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}( \d{3})+([.,]\d*)?")  # one number whose thousands blanks separate
 FRACTION = re.compile(r"[+-]?\d*[.,]\d+([eE][+-]?\d+)?")
 UNNAMED = re.compile(
     r"|unnamed: 0|\.\.\.1", re.IGNORECASE
@@ -168,7 +169,8 @@ def _is_tabbed(text: str) -> bool:
     body = rows[1:] or rows
     if not body or len(body[0]) < 2 or any(len(row) != len(body[0]) for row in body):
         return False
-    cells = [cell.split() for row in body for cell in row if " " in cell.strip()]
+    cells = [cell.split() for row in body for cell in row if not GROUPED.fullmatch(" ".join(cell.split()))]
+    cells = [cell for cell in cells if len(cell) > 1]
     return not any(all(map(_is_figure, cell)) or any(map(FRACTION.fullmatch, cell[1:])) for cell in cells)
 
 

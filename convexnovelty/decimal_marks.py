@@ -6,13 +6,15 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from convexnovelty.csv_files import Grid, number_of
+from convexnovelty.csv_files import GROUPED, Grid, number_of
 from convexnovelty.errors import InputError
 from convexnovelty.tables import printable
 
-__all__ = ["PADDED", "check_commas", "check_learnt", "check_points", "check_split"]
+__all__ = ["PADDED", "check_blanks", "check_commas", "check_learnt", "check_points", "check_split"]
 
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+LEADING = re.compile(r"[+-]?\d{1,3}")
+THREE = re.compile(r"\d{3}([.,]\d*)?")
 WHOLE = re.compile(r"[+-]?\d+")
 PADDED = re.compile(r"0\d+")  # as digits behind a decimal mark are
 # One comma between digits, with a label on either side of the number or none.
@@ -72,6 +74,29 @@ def check_split(grid: Grid, name: str, mark: str, learnt: bool) -> tuple[str, ..
     read = " and ".join(repr(printable(cell, 40)) for cell in text.split(",")) if labelled else "two numbers"
     one = "one number" if labelled else "one"
     return (f"line {line}: {shown} is read as {read} ({do} if it is {one} with a decimal comma)",)
+
+
+def check_blanks(grid: Grid, name: str) -> tuple[str, ...]:
+    """What is to be said of blanks that were taken for separators and may separate thousands: 3 115.
+
+    Refused are three digits of which some begin with a zero, behind one to three others in all rows: 3 015. Raises
+    InputError with the first such row.
+    """
+    columns = [[cell.strip() for cell in column] for column in zip(*grid.rows, strict=True)]
+    for before, behind in pairwise(columns):
+        if not all(map(LEADING.fullmatch, before)) or not all(map(THREE.fullmatch, behind)):
+            continue
+        i = next((i for i, cell in enumerate(behind) if cell.startswith("0")), None)
+        if i is not None:
+            raise InputError(
+                f"{name}, line {grid.lines[i]}: '{before[i]} {behind[i]}' may be one number whose thousands a blank separates, or "
+                "two; write it without the blank if it is one, give --separator space if it is two"
+            )
+    texts = [" ".join(row) for row in zip(*columns, strict=True)]
+    if not all(map(GROUPED.fullmatch, texts)):
+        return ()
+    whole = texts[0].replace(" ", "")
+    return (f"line {grid.lines[0]}: {texts[0]!r} is read as {len(columns)} numbers (write {whole} if it is one)",)
 
 
 def _are_decimals(behind: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from convexnovelty import csv_files, row_labels
-from convexnovelty.decimal_marks import check_commas, check_learnt, check_points, check_split
+from convexnovelty.decimal_marks import check_blanks, check_commas, check_learnt, check_points, check_split
 from convexnovelty.errors import InputError
 from convexnovelty.tables import FileLayout, Table, flag_found, label_column, needed, printable
 
@@ -50,6 +50,8 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     unsaid = how.separator is None and how.decimal is None and not layout.header
     split = unsaid and layout.separator == "," and not APART.search(text[: csv_files.FAST])
     remarks = check_split(grid, file, how.mark, bool(how.features)) if split else ()
+    if layout.separator == " " and not layout.header and how.separator is None:
+        remarks = check_blanks(grid, file)
     if how.decimal is None and how.mark:
         pass  # the rows learnt from have told, and what contradicts them is looked for below
     elif how.decimal is None and layout.decimal == ",":
@@ -57,7 +59,7 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     elif how.decimal is None and (
         layout.separator != "," or grid.single
     ):  # who separates by commas has a decimal point
-        remarks = check_points(grid, file)
+        remarks += check_points(grid, file)
     if layout.label_first:
         layout = replace(layout, sure=layout.sure or how.index == "")
         if how.index is None:

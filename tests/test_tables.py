@@ -565,6 +565,24 @@ def test_points_of_thousands_are_asked_about_whatever_separates(rest: str, names
     assert not read(tmp_path, f"{head}1.005{rest}\n994{rest}\n", decimal=".").remarks
 
 
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u202f"])
+@pytest.mark.parametrize("before, behind", [("", ""), ("p{} ", ""), ("", " 12"), ("", ",5")])
+def test_blanks_that_may_separate_thousands(blank: str, before: str, behind: str, tmp_path: Path) -> None:
+    """As French, Swedish or SI writing has 3015: it was learnt as 3 and 15, without a word."""
+    rows = [f"{before.format(k)}{number}{behind}" for k, number in enumerate([f"3{blank}015", f"2{blank}984"])]
+    with pytest.raises(InputError, match=r"line 1: '3 015.*' may be one number whose thousands a blank separates"):
+        read(tmp_path, "\n".join(rows))
+    two = read(tmp_path, "\n".join(rows), separator=" ").values[:, :2]
+    assert np.floor(two).tolist() == [[3, 15], [2, 984]]
+    # Nothing is asked where no number has such a zero, names tell, or tabs do.
+    told = read(tmp_path, f"3{blank}115\n2{blank}984\n")
+    assert told.remarks == ("line 1: '3 115' is read as 2 numbers (write 3115 if it is one)",)
+    assert read(tmp_path, f"a b\n3{blank}015\n2{blank}984\n").values.tolist() == [[3, 15], [2, 984]]
+    assert not read(tmp_path, "3 15\n2 984\n").remarks and not read(tmp_path, "3.5 115\n2 984\n").remarks
+    with pytest.raises(InputError, match="thousands are separated in it: write the number without"):
+        read(tmp_path, f"who\tsold\np0\t3{blank}115\np1\t984\n")
+
+
 @pytest.mark.parametrize("name", ["0", "2023"])
 def test_a_number_may_name_an_only_column_beside_labels(tmp_path: Path, name: str) -> None:
     """As pandas writes a series whose name is a number, or that has none: the name was learnt as the value of one more row."""
