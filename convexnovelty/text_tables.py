@@ -44,8 +44,14 @@ class Opened:
 def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     """Look at a text, of a large one at the first rows. Raises InputError naming file and line."""
     layout = csv_files.layout_of(text, file, how.separator, how.decimal, how.header)
+    rows = _first_lines(text) if len(text) > csv_files.FAST else text
+    grid = csv_files.read_grid(rows, file, layout)
+    named = set(how.features) <= {printable(cell.strip()) for cell in grid.rows[0]}
+    if how.header is None and not layout.header and how.features and named:
+        # Numbers, such as name the columns that were learnt from.
+        layout = csv_files.layout_of(text, file, how.separator, how.decimal, True)
+        grid = csv_files.read_grid(rows, file, layout)
     said = f"{layout}{', ' + encoding if encoding else ''}"
-    grid = csv_files.read_grid(_first_lines(text) if len(text) > csv_files.FAST else text, file, layout)
     first = _first_row(grid, layout, how, file)
     unsaid = how.separator is None and how.decimal is None and not layout.header
     split = unsaid and layout.separator == "," and not APART.search(text[: csv_files.FAST])

@@ -603,6 +603,15 @@ def test_a_number_may_name_an_only_column_beside_labels(tmp_path: Path, name: st
     assert len(read(tmp_path, "id9,20\nid1,20.25\n", index="column 1").values) == 2
 
 
+def test_numbers_that_named_columns_before_name_them_again(tmp_path: Path) -> None:
+    """A model of a table that was read with --header yes refused the next table with the same names."""
+    for head, row in (("0,1", "20.5,3.25"), ("sensor,2023", "left,3.25"), ("id;2020;2021", "a;4,5;3,25")):
+        learnt = read(tmp_path, f"{head}\n{row}\n", header=True)
+        again = read(tmp_path, f"{head}\n{row}\n", features=tuple(learnt.names), label=learnt.labelled_by or None)
+        assert again.names == learnt.names and again.values.tolist() == learnt.values.tolist()
+        assert again.labels == learnt.labels
+
+
 def test_numbers_that_may_name_columns_are_refused(tmp_path: Path) -> None:
     train = read(tmp_path, "1990,1980,1985\n4.5,5,6\n7,8,9\n")
     assert train.first == ("1990", "1980", "1985")
