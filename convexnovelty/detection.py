@@ -229,7 +229,7 @@ def _options(name: str, kind: type[Any], request: Request, n: int) -> dict[str, 
         if value is None:
             continue
         if key not in taken:
-            flags = [f"--{k.replace('_', '-')}" for k in given if k in taken]
+            flags = [f"--{k.replace('_', '-')}" for k in ("kernel", *given) if k in taken]
             flag = key.replace("_", "-")
             raise InputError(f"--{flag}: {name} does not take it; it takes {', '.join([*flags, '--calibrate'])}")
         options[key] = value

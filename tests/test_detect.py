@@ -449,7 +449,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "a method with labels": (("train.csv", "new.csv", "--method", "two-class-mpm"), "give one of"),
     "an option of other methods": (
         ("train.csv", "new.csv", "--outlier-fraction", "0.1"),
-        "--outlier-fraction: single-class-mpm does not take it; it takes --confidence, --rank, --calibrate",
+        "--outlier-fraction: single-class-mpm does not take it; it takes --kernel, --confidence, --rank, --calibrate",
     ),
     "a kernel for a method without": (
         ("train.csv", "new.csv", "--method", "kernel-learning-svm", "--kernel", "linear"),
