@@ -169,7 +169,7 @@ class Membership:
         given = [arrays.program, *(other.program for other in others)]
         self._stated = StatedNull.of(given, arrays.columns[self.size - order * (order + 1) // 2 :], order)
         raws = [self._without_null(program) for program in given]
-        self._stated_faces = StatedFaces.of(raws)
+        self._stated_faces = StatedFaces.of(raws, arrays.columns)
         raws = [self._stated_faces.reduced(program) for program in raws]
         self._raw = raws[0]
         flat = slice(self._raw.cones.zero)
@@ -406,7 +406,7 @@ class Membership:
         """The point that values of all further variables make by the equations, if it is inside by our own arithmetic."""
         program, middle = self._raw, self._arrays.shown.copy()
         middle[self.columns] = 0.0
-        if np.isnan(middle).any():
+        if np.isnan(middle).any() or self._stated_faces.corners:
             return None
         equations = program.A[: program.cones.zero]
         left = program.b[: program.cones.zero] - equations @ middle
@@ -474,9 +474,15 @@ class Membership:
     def _centred(self, program: ConicProgram, inside: Array) -> Array:
         """The analytic centre, where a point next to the walls would take the set for as small as its room there.
 
-        Round a singular centre a set may be flat, and has no inside but what a solver leaves of its equations.
+        Round a singular centre a set may be flat, and has no inside but what a solver leaves of its equations: there the
+        centre counts where no semidefinite slack is thin.
         """
-        return analytic_centre(program, inside) if self._thinnest else inside
+        if self._thinnest:
+            return analytic_centre(program, inside)
+        if not self._order:
+            return inside
+        centre = analytic_centre(program, inside)
+        return centre if depth(program, centre) > BLURRED else inside
 
     def _entered(self, raw: ConicProgram) -> Array:
         """The right-hand side in scale, with coordinates that begin at the start."""

@@ -17,6 +17,7 @@ import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from convexnovelty.cones import Block, smat, triangle
 from convexnovelty.conic import ConicProgram
@@ -228,28 +229,38 @@ class StatedFaces:
     """Semidefinite cones of a program, by the rows at which they start, and the axes along which equations leave slacks anything.
 
     Further variables have such cones too: a matrix that is :math:`F'XF` by equations, as the part of an image under a matrix with
-    more columns than rows is. A solver's points would show the face with half of their digits.
+    more columns than rows is, or a matrix with a singular one of numbers in a corner of it, which leaves nothing beside that
+    corner's null directions. A solver's points would show the face with half of their digits.
     """
 
+    own: NDArray[np.intp]
+    corners: Mapping[int, Array]
     axes: Mapping[int, Array]
 
     @classmethod
-    def of(cls, programs: Sequence[ConicProgram]) -> StatedFaces:
-        """Those of programs that differ in their right-hand sides alone."""
+    def of(cls, programs: Sequence[ConicProgram], own: NDArray[np.intp]) -> StatedFaces:
+        """Those of programs that differ in their right-hand sides alone; ``own`` are the columns of the set's own variables."""
+        corners = _corners(programs)
+        programs = [_beside_corners(program, corners, own) for program in programs]
+        return cls(own, corners, cls._axes(programs))
+
+    @staticmethod
+    def _axes(programs: Sequence[ConicProgram]) -> dict[int, Array]:
         first = programs[0]
         tied = np.unique(first.A[: first.cones.zero].indices)
         asked = [block for block in first.blocks if block.kind == "semidefinite" and block.parameter > 1]
         asked = [block for block in asked if np.isin(first.A[block.rows].indices, tied).any()]
         if not asked or first.c.size > WIDEST:
-            return cls({})
+            return {}
         found = _solutions(programs, np.ones(first.c.size), np.zeros(0, dtype=np.intp))
         if found is None:
-            return cls({})
+            return {}
         axes = {block.rows.start: _kept(programs, block, *found) for block in asked}
-        return cls({start: kept for start, kept in axes.items() if kept is not None})
+        return {start: kept for start, kept in axes.items() if kept is not None}
 
     def reduced(self, program: ConicProgram) -> ConicProgram:
         """The same set, whose cones are those of slacks along their axes."""
+        program = _beside_corners(program, self.corners, self.own)
         if not self.axes:
             return program
         identity = sp.eye_array(program.b.size, format="csr")
@@ -267,13 +278,101 @@ class StatedFaces:
 
     def hold(self, program: ConicProgram) -> bool:
         """Whether equations leave slacks nothing else at another right-hand side."""
-        others = StatedFaces.of([program]).axes if self.axes else {}
-        return all(
+        if not self.corners and not self.axes:
+            return True
+        found = StatedFaces.of([program], self.own)
+        others = found.axes
+        corners = all(
+            start in found.corners and found.corners[start].shape == null.shape for start, null in self.corners.items()
+        )
+        return corners and all(
             start in others
             and others[start].shape == axes.shape
             and np.linalg.matrix_rank(np.hstack([axes, others[start]]), SEEN) == axes.shape[1]
             for start, axes in self.axes.items()
         )
+
+
+def _corners(programs: Sequence[ConicProgram]) -> dict[int, Array]:
+    """Null directions, as columns, of principal parts of semidefinite slacks that no variable enters, by the rows at which these start.
+
+    In a positive semidefinite matrix such a direction is one of the whole.
+    """
+    first, found = programs[0], {}
+    for block in first.blocks:
+        if block.kind != "semidefinite" or block.parameter < 2 or first.c.size > WIDEST:
+            continue
+        entered = np.zeros(block.rows.stop - block.rows.start)
+        np.add.at(entered, (rows := sp.coo_array(first.A[block.rows])).coords[0], np.abs(rows.data))
+        moved = smat(entered, block.parameter) != 0
+        at = np.flatnonzero(~np.diag(moved))
+        if not at.size or at.size == block.parameter or moved[np.ix_(at, at)].any():
+            continue
+        parts = [smat(program.b[block.rows], block.parameter)[np.ix_(at, at)] for program in programs]
+        lengths = np.sqrt(np.abs([np.diag(part) for part in parts]).max(axis=0))
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        span = _beside(np.array([part / np.outer(lengths, lengths) for part in parts]))
+        if not span.any():
+            null = np.eye(at.size)
+        elif _is_clear(_square(span)):
+            null = _split(span)[0]
+        else:
+            continue
+        if null.size:
+            whole = np.zeros((block.parameter, null.shape[1]))
+            whole[at] = null / lengths[:, None]
+            found[block.rows.start] = whole
+    return found
+
+
+def _beside_corners(program: ConicProgram, corners: Mapping[int, Array], own: NDArray[np.intp]) -> ConicProgram:
+    """The program with the equations that slacks take null directions of their corners to zero.
+
+    Further variables are turned so that such an equation tells one of them, and solvers need not tell a difference. Those that the
+    set is ``own`` of stay.
+    """
+    rows, right = [], []
+    for block in program.blocks:
+        null = corners.get(block.rows.start)
+        if null is None:
+            continue
+        size = block.rows.stop - block.rows.start
+        images = np.array([smat(entry, block.parameter) @ null for entry in np.eye(size)])
+        seen = sp.csr_array(images[:, ~null.any(axis=1)].reshape(size, -1).T)
+        rows.append(sp.csr_array(seen @ program.A[block.rows]))
+        right.append(seen @ program.b[block.rows])
+    if not rows:
+        return program
+    stated, left = sp.csr_array(sp.vstack(rows)), np.concatenate(right)
+    sizes = _largest(abs(stated))
+    told = sizes > 0
+    stated, left = sp.csr_array(sp.diags_array(1 / sizes[told]) @ stated[told]), left[told] / sizes[told]
+    turn = _turn(stated, own)
+    A, zero, stated = sp.csr_array(program.A @ turn), program.cones.zero, sp.csr_array(stated @ turn)
+    stated.data[np.abs(stated.data) < ROUNDING] = 0.0
+    stated.eliminate_zeros()
+    return replace(
+        program,
+        A=sp.csr_array(sp.vstack([A[:zero], stated, A[zero:]])),
+        b=np.concatenate([program.b[:zero], left, program.b[zero:]]),
+        cones=replace(program.cones, zero=zero + left.size),
+    )
+
+
+def _turn(equations: sp.csr_array, own: NDArray[np.intp]) -> sp.csr_array:
+    """A rotation of variables, of those that equations share with one another, in which each equation tells as many as it has equals."""
+    width = equations.shape[1]
+    turn = sp.lil_array(sp.eye_array(width))
+    count, groups = connected_components(abs(equations).T @ abs(equations), directed=False)
+    used = np.zeros(width, dtype=bool)
+    used[equations.indices] = True
+    for group in range(count):
+        members = np.flatnonzero((groups == group) & used)
+        if members.size and not np.isin(members, own).any():
+            among = equations[:, members].toarray()
+            among = among[among.any(axis=1)]
+            turn[np.ix_(members, members)] = np.linalg.qr(among.T, mode="complete")[0]
+    return sp.csr_array(turn)
 
 
 def _kept(
