@@ -67,8 +67,11 @@ class Frame:
     scales: Array
 
     @classmethod
-    def of(cls, moments: Moments, *, rotate: bool, spread: float = 0.0) -> Frame:
-        """The frame for nominal moments; ``spread`` is a variance that the uncertainty adds in every direction."""
+    def of(cls, moments: Moments, *, rotate: bool, spread: float = 0.0, uncertainty: Any = None) -> Frame:
+        """The frame for nominal moments; ``spread`` is a variance that the uncertainty adds in every direction.
+
+        A column without variance has that which a centred set has along it.
+        """
         wide = _range(np.array(moments.variances) + spread) > WIDE**2
         axes = _all_axes(moments) if rotate and not wide else None
         posed = moments if axes is None else _posed(moments, axes)
@@ -77,6 +80,9 @@ class Frame:
             found = moments.eigen[0]
             variances = np.append(found, np.zeros(moments.dimension - found.size))
         added = np.maximum(variances, 0.0) + spread
+        if uncertainty is not None and axes is None:
+            for k in np.flatnonzero(added <= (FLOOR * moments.unit) ** 2):
+                added[k] = max(added[k], evaluate_deviation(uncertainty, np.eye(moments.dimension)[k]) ** 2)
         floor = np.where(added > 0, 0.0, 1.0) if wide else np.ones_like(added)
         return cls(posed, axes, 1 / np.sqrt(added + floor * (FLOOR * moments.unit) ** 2))
 

@@ -283,7 +283,9 @@ def _program(
     recipe = as_moment_set(uncertainty)
     nominal = _centred(uncertainty, moments)
     spread = nominal.ellipsoidal(1.0)
-    frame = Frame.of(moments, rotate=recipe.rotation_invariant, spread=_least_added(spread, moments))
+    frame = Frame.of(
+        moments, rotate=recipe.rotation_invariant, spread=_least_added(spread, moments), uncertainty=nominal
+    )
     robust = recipe.tunable().centred(frame.moments)
 
     a = frame.direction(unit := frame.length())

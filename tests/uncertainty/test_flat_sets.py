@@ -192,6 +192,13 @@ def test_a_machine_with_such_a_ball_is_that_with_the_built_in_one():
     )
     assert own.solve().objective == pytest.approx(built.solve().objective, rel=1e-6)
     assert own.set(radius=0.4).solve().objective == pytest.approx(built.set(radius=0.4).solve().objective, rel=1e-6)
+    # Where the normal is the constant column, its size is what the set adds along it: the program was called infeasible.
+    shifted = moments.mean + np.array([0.1, 0.1, 0.1, 0.1, 6.0])
+    own, built = (
+        cn.single_class_mpm(cn.Moments(shifted, moments.covariance), 0.5, recipe).solve().objective
+        for recipe in (OwnTransport(0.15), sets.BuresBall(0.15))
+    )
+    assert own == pytest.approx(built, rel=1e-5)
 
 
 class Grown(sets.CovarianceSet):
