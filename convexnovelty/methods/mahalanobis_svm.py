@@ -343,10 +343,11 @@ def _out_of_reach(features: FeatureMap) -> str | None:
     if features.dimension > LARGEST_MEMBER:
         return f"in dimension {features.dimension} the set's membership is left to smaller instances"
     deviations = np.asarray(features.training).std(axis=0)
-    span = float(deviations.max() / max(float(deviations.min()), np.finfo(float).tiny))
-    if span <= WIDEST_MEMBER:
+    least, largest = float(deviations.min()), float(deviations.max())
+    if largest <= WIDEST_MEMBER * least:
         return None
-    return f"the columns' deviations span {span:.0e}, which a matrix inequality in their units cannot resolve"
+    span = f"span {largest / least:.0e}" if least > largest * np.finfo(float).tiny else "reach down to zero"
+    return f"the columns' deviations {span}, which a matrix inequality in their units cannot resolve"
 
 
 def _badly_conditioned(sample: Sample) -> str | None:

@@ -244,6 +244,14 @@ class NuclearNeighbourhood(CovarianceSet):
         return [cp.norm(S - self.center, "nuc") <= self.radius]
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_feature_without_variance_is_checked_without_a_word_of_numpy():
+    """Shares in per cent under a polynomial kernel: their sum is a feature that is the same in all rows."""
+    X = np.round(np.random.default_rng(0).dirichlet([2, 3, 4], 16) * 100, 1)
+    features = cn.KernelFeatures(X, cn.kernels.polynomial(2, 1 / 3))
+    assert cn.check(cn.mahalanobis_svm(features, 0.5, FrobeniusBall(0.1 * X.var()))).passed
+
+
 def test_a_user_s_set_is_solved_and_checked():
     features = LinearFeatures(cloud(12))
     problem = cn.mahalanobis_svm(features, 0.3, NuclearNeighbourhood(0.8))
