@@ -33,7 +33,7 @@ class MahalanobisSVM(NoveltyEstimator):
     ridge : see ``uncertainty``.
     covariance_weight, ddof : the weight of the sample's scatter, 1/(n - ddof) by default.
     kernel, gamma, degree, coef0, rank : as for :class:`~convexnovelty.estimators.OneClassSVM`, with the same warning:
-        means of columns that lie far apart widen a kernel with ``gamma="scale"``.
+        means of columns that lie far apart widen a kernel with ``gamma="scale"``. Points are dense.
     solver : "auto" for the block dual routine of :class:`~convexnovelty.estimators.OneClassSVM`, on the Gram matrix in the
         metric, wherever one covariance of the set is worst in every direction (the default set, and Frobenius and spectral
         balls, exact covariances and Loewner intervals among others): the dual is then that of the one-class machine, and no

@@ -62,7 +62,7 @@ class SingleClassMPM(WeightedNoveltyEstimator):
         them varies, so that zero, or a set that adds no variance, is refused unless ``rank`` cuts that direction off.
     tail : "chebyshev" (nothing is known of the distribution), or another tail or its name.
     kernel, gamma, degree, coef0 : as for :class:`~convexnovelty.estimators.OneClassSVM`, with the same warning:
-        means of columns that lie far apart widen a kernel with ``gamma="scale"``.
+        means of columns that lie far apart widen a kernel with ``gamma="scale"``. Points may be sparse with a linear kernel alone.
     rank : None for the kernel itself; k for its leading k directions. With ``solver="auto"`` and a ridge the error of
         the scores is then estimated, and refused above a tenth of their spread (a small ridge, a narrow kernel); of a
         source it is that in some thousand rows, drawn anew.

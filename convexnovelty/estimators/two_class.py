@@ -67,7 +67,8 @@ class TwoClassMPM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``classes_[1]``; None for a Frobenius ball whose radius is ``ridge`` times the points' mean squared length.
     ridge : see ``uncertainty``.
     tail : "chebyshev", or another tail or its name.
-    kernel, gamma, degree, coef0, rank : as for :class:`~convexnovelty.estimators.OneClassSVM`; linear by default.
+    kernel, gamma, degree, coef0, rank : as for :class:`~convexnovelty.estimators.OneClassSVM`; linear by default, and
+        points may be sparse with that kernel alone.
     solver : "auto" for the scalar root where it is exact and Clarabel elsewhere, or the name of a CVXPY solver.
 
     Attributes
