@@ -8,6 +8,7 @@ solver's tolerances are absolute and features of size :math:`10^{-6}` would drow
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 import time
@@ -533,6 +534,10 @@ class Formulation:
             )
         with self._turn:
             self._refuse_other_numbers()
+            if self._walls:
+                # They stand where a solution needs them to.
+                with contextlib.suppress(SolveError):
+                    self._solved_in_walls(None, {})
             problem, variables = self.compiled().dual_problem()
         return Formulation(
             problem,

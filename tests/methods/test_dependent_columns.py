@@ -35,9 +35,10 @@ def test_a_constraint_on_the_weight_of_a_total_costs_nothing(name, asked):
     """The same scores have weights with any number for the total. At 0.05 values were 1e5 times too large, at 10 there was an error."""
     alone, letter = _programs()[name]
     held = alone.subject_to(lambda letters: letters[letter][2] >= asked)
-    solution, right = held.solve(), alone.solve().objective
+    dual, solution, right = held.dual(), held.solve(), alone.solve().objective
     assert solution.objective == pytest.approx(right, rel=1e-6)
     assert solution.values[letter][2] >= asked - 1e-6
+    assert dual.solve().objective == pytest.approx(right, rel=1e-5)
     value, _ = alone.evaluate(solution.values)
     assert value == pytest.approx(right, rel=1e-6)
     # The walls stand where they stood for the next program, and a point beyond them is one like any other.
