@@ -41,7 +41,7 @@ from convexnovelty.quantities import STEPS, Quantity, Tunable, Wall, as_quantity
 from convexnovelty.refused import refuse_approximated, refuse_division, refuse_not_convex, refuse_unlimited
 from convexnovelty.solution import Attempt, Reading, Solution, Values
 from convexnovelty.validation import listed, number, shown
-from convexnovelty.violations import shaped, undeclared, violation
+from convexnovelty.violations import shaped, undeclared, violation, with_domains
 
 __all__ = [
     "NO_DIGIT",
@@ -883,7 +883,7 @@ class Formulation:
             objective = float(cast(Any, self.problem.objective.value))
             walls = {wall.constraint.id for q in self._quantities.values() for wall in q.walls(used)}
             stated = [constraint for constraint in self.problem.constraints if constraint.id not in walls]
-            violations += [violation(constraint) for constraint in stated]
+            violations += [violation(one) for one in with_domains(stated, self.problem.objective.expr)]
         return objective * self.objective_unit, max(violations)
 
     # -- sending it elsewhere --------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from convexnovelty.errors import EmptySetError, InputError
 from convexnovelty.refused import divides_by_zero
 from convexnovelty.units import in_units, with_even_constants, with_even_squares
 from convexnovelty.validation import Array
+from convexnovelty.violations import with_domains
 
 __all__ = ["SHARED", "Arrays", "implied", "reaches_from"]
 
@@ -183,6 +184,8 @@ def _reaches(description: Description, at: Array) -> Array | None:
         return None
     if any(one.parameters() for one in constraints):  # of which more is said where they are compiled
         return None
+
+    constraints = with_domains(constraints)
 
     def holds(point: Array) -> bool:
         v.value = point

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, numeric
 
-__all__ = ["shaped", "undeclared", "violation"]
+__all__ = ["shaped", "undeclared", "violation", "with_domains"]
 
 LEAST = 1e-12  # what squares are over where an optimum brings the number to zero, in the solver's units
 
@@ -35,6 +36,12 @@ def violation(constraint: Any) -> float:
         return _violation_in_the_limit(constraint)
     found = float(np.max(np.abs(constraint.violation()), initial=0.0))
     return found if math.isfinite(found) else math.inf
+
+
+def with_domains(constraints: Iterable[Any], *terms: Any) -> list[Any]:
+    """Constraints, and what they and further terms are defined on: beyond, functions have values still, of another function."""
+    found = list(constraints)
+    return found + [one for term in (*(part for held in found for part in held.args), *terms) for one in term.domain]
 
 
 def undeclared(variable: cp.Variable, value: Any) -> float:

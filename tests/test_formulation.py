@@ -734,6 +734,25 @@ def test_a_fractional_choice_of_outliers_is_no_point_of_the_program():
     assert made.evaluate(values)[1] == pytest.approx(0.01, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("constraint", "values"),
+    [
+        (lambda v: cp.sum(cp.power(v, 3)) <= 4, [-2.0, 1.0]),
+        (lambda v: cp.quad_over_lin(v[0], v[1]) <= 4, [1.0, -2.0]),
+        (lambda v: cp.sum(cp.inv_pos(v)) <= 4, [-2.0, 1.0]),
+        (lambda v: cp.log_det(cp.diag(v)) >= -1, [-2.0, -2.0]),
+        (lambda v: cp.matrix_frac(np.ones(2), cp.diag(v)) <= 4, [-2.0, -2.0]),
+    ],
+)
+def test_evaluate_counts_what_functions_are_defined_on(constraint, values):
+    """Beyond it they have values of another function: a point that the program has no part of was called feasible."""
+    v = cp.Variable(2)
+    in_constraint = cn.Formulation(cp.Problem(cp.Minimize(cp.sum_squares(v - 3)), [constraint(v)]), {"v": v})
+    assert in_constraint.evaluate({"v": values})[1] == pytest.approx(2.0)
+    in_objective = cn.Formulation(cp.Problem(cp.Minimize(cp.sum(cp.power(v, 3))), []), {"v": v})
+    assert in_objective.evaluate({"v": [-2.0, 1.0]})[1] == pytest.approx(2.0)
+
+
 def test_evaluate_takes_the_values_of_a_solution():
     """What a reading adds to the letters of the program, such as kappa, is passed over; unknown ones alone are refused by name."""
     rng = np.random.default_rng(1)

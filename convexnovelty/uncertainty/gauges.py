@@ -34,6 +34,7 @@ from convexnovelty.uncertainty.product import Product
 from convexnovelty.uncertainty.sizes import is_read
 from convexnovelty.uncertainty.tools import cone_multiple, listed
 from convexnovelty.validation import Array
+from convexnovelty.violations import with_domains
 
 __all__ = ["gauge", "resizable", "size_name"]
 
@@ -225,8 +226,7 @@ def _by_program(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> 
     member = _on_the_centre(uncertainty, blocks)
     at = [cp.Variable(block.shape, value=block) for block in member]
     try:
-        stated = listed(posed.membership(*map(cp.Constant, member)))
-        seen = listed(posed.membership(*at))
+        stated, seen = (with_domains(listed(posed.membership(*given))) for given in (map(cp.Constant, member), at))
         pairs = zip(stated, seen, strict=True)
         constraints = [held for held, moved in pairs if not _holds_anyhow(held, moved, at, _steps(uncertainty, member))]
         convex = all(constraint.is_dcp() for constraint in constraints)
@@ -261,6 +261,8 @@ def _holds_anyhow(constraint: Any, moved: Any, at: list[cp.Variable], steps: lis
     if constraint.variables() or not isinstance(constraint, (cp.constraints.Equality, cp.constraints.Inequality)):
         return False
     left, right = (np.asarray(side.value, dtype=float) for side in constraint.args)
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return False
     rounding = np.maximum(np.abs(left), np.abs(right))
     # Of entries from which the member cancels only the constraint on variables shows that they are rounding.
     apart = np.subtract(*(np.asarray(side.value, dtype=float) for side in moved.args))
@@ -381,7 +383,7 @@ def _by_values(uncertainty: UncertaintySet, name: str, blocks: list[Array]) -> C
 
     def constraints(size: float) -> list[tuple[Any, Any]]:
         held = uncertainty.replaced(**{name: size})
-        stated, seen = (listed(held.membership(*given)) for given in (map(cp.Constant, member), at))
+        stated, seen = (with_domains(listed(held.membership(*given))) for given in (map(cp.Constant, member), at))
         return list(zip(stated, seen, strict=True))
 
     def holds(size: float) -> bool:

@@ -12,6 +12,7 @@ import pytest
 import set_laws as laws
 from scipy import stats
 from scipy.optimize import brentq
+from scipy.special import kl_div
 
 from convexnovelty import uncertainty as sets
 from convexnovelty.errors import InputError
@@ -893,3 +894,37 @@ def test_an_image_under_one_column_holds_nothing_off_its_line(recipe):
 
     assert sets.gauge(held, member(moments.covariance + np.diag([0.1, 0.0, 0.0]))) == math.inf
     assert 0 < sets.gauge(held, member(moments.covariance + 0.1 * T @ T.T)) < 1
+
+
+class RelativeEntropy(sets.MeanSet):
+    """Means whose steps, in units of the radius, have at most this entropy relative to none."""
+
+    def membership(self, m):
+        return [cp.sum(cp.kl_div(1 + (m - self.center) / self.radius, np.ones(3))) <= 0.5]
+
+
+class Cubes(sets.MeanSet):
+    """The same with cubes, which are meant of what is not negative."""
+
+    def membership(self, m):
+        step = (m - self.center) / self.radius
+        return [cp.sum(cp.power(1 + step, 3)) <= 4, step <= 1]
+
+
+@pytest.mark.parametrize("step", [(-0.2, -0.1, -0.3), (-0.4, 0.1, 0.1), (0.1, 0.2, 0.1)])
+def test_beyond_what_functions_are_defined_on_nothing_is_a_member(step):
+    """A set of a small radius holds nothing far off: the value of a function beyond its domain was taken for one, and gauges were 0."""
+    d = np.array(step)
+    moments = Moments(np.array([3.0, 2.0, 1.0]), np.eye(3))
+    least = max(-d.min(), 1e-12)
+
+    def size(excess):
+        return least if excess(least) <= 0 else brentq(excess, least, 100.0, xtol=1e-13)
+
+    entropy = size(lambda r: kl_div(np.maximum(1 + d / r, 0.0), 1.0).sum() - 0.5)
+    cubes = max(size(lambda r: (np.maximum(1 + d / r, 0.0) ** 3).sum() - 4.0), d.max())
+    for recipe, right in ((RelativeEntropy(1.0), entropy), (Cubes(1.0), cubes)):
+        assert sets.gauge(recipe.centred(moments), moments.mean + d) == pytest.approx(right, rel=1e-6)
+        far = recipe.replaced(radius=0.5 * right)
+        sample = np.vstack([moments.mean + np.eye(3), moments.mean - np.eye(3)])
+        assert not sets.coverage(far, Moments(moments.mean + d, np.eye(3)), sample)
