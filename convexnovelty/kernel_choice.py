@@ -48,7 +48,7 @@ def chosen_kernel(
         return "gaussian", f"of {len(rows)} rows none can be spared to compare kernels"
     say("comparing kernels")
     areas = _areas(kind, {k: v for k, v in options.items() if k != "false_alarm_rate"}, seed, rows, executor)
-    numbers = ", ".join(f"{key} {area:.3f}" if area > 0 else f"{key} fails" for key, area in areas.items())
+    numbers = ", ".join(f"{key} fails" if area < 0 else f"{key} {area:.3f}" for key, area in areas.items())
     where = (
         "an unseen ordinary row above a random point in the box of the training rows "
         f"(area under the ROC curve, 0.5 is chance: {numbers})"
@@ -76,7 +76,7 @@ def _areas(
 
 
 def _area(kernel: str, kind: type[Any], options: dict[str, Any], fitted: Array, rest: Array, strange: Array) -> float:
-    """The area under the curve of one kernel, 0 where the method fails with it."""
+    """The area under the curve of one kernel, below zero where the method fails with it."""
     from convexnovelty.algorithms.roc import area_under_curve
 
     shift = 0.0 if kernel == "linear" else fitted.mean(axis=0)
@@ -87,4 +87,4 @@ def _area(kernel: str, kind: type[Any], options: dict[str, Any], fitted: Array, 
             detector = kind(**{**options, "kernel": kernel}).fit(fitted - shift)
         return area_under_curve(-detector.score_samples(rest - shift), -detector.score_samples(strange - shift))
     except ConvexNoveltyError:
-        return 0.0
+        return -1.0

@@ -54,6 +54,8 @@ Score = Callable[[Any], Array]
 Library = Literal["own", "scikit-learn"]
 LIBRARIES = ("own", "scikit-learn")
 
+CLASSIFIER = "classifier of scikit-learn with decision_function or predict_proba, which a detector of outliers is not"
+
 # Bandwidths that are tried, as multiples of the reference rule on standardised columns.
 FACTORS = tuple(float(f) for f in np.logspace(-1.0, 1.0, 9))
 # Areas that differ by less are equal; the smoother of the two densities is then preferred.
@@ -286,10 +288,7 @@ class ClassifierScore(NoveltyScore):
 
     def __post_init__(self) -> None:
         if not _classifies(self.estimator):
-            raise InputError(
-                f"estimator: {shown(self.estimator)} was found; give a classifier of scikit-learn with decision_function or "
-                "predict_proba"
-            )
+            raise InputError(f"estimator: {shown(self.estimator)} was found; give a {CLASSIFIER}")
 
     def fit(self, nominal: Array, unlabelled: Array, random: np.random.Generator) -> Score:
         """Fit a clone on the nominal points as class 0 and the unlabelled ones as class 1."""
@@ -304,7 +303,13 @@ class ClassifierScore(NoveltyScore):
             if _is_seed(name) and value is None
         }
         estimator.set_params(**seeds)
-        estimator.fit(np.vstack([nominal, unlabelled]), np.repeat([0, 1], [len(nominal), len(unlabelled)]))
+        try:
+            estimator.fit(np.vstack([nominal, unlabelled]), np.repeat([0, 1], [len(nominal), len(unlabelled)]))
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"score: {shown(self.estimator)} could not be fitted on an array of numbers, which has no names of columns ({error}); "
+                "give a classifier that takes one, with columns by their places"
+            ) from error
         return _Fitted(estimator, nominal.shape[1], names)
 
 
@@ -335,9 +340,18 @@ def as_novelty_score(score: Any, name: str = "score") -> NoveltyScore:
     if _classifies(score):
         return ClassifierScore(score)
     raise InputError(
-        f"{name}: {shown(score)} was found; give 'density_ratio', 'low_density', a NoveltyScore, or a classifier of "
-        f"scikit-learn with decision_function or predict_proba"
+        f"{name}: {shown(score)} was found; give 'density_ratio', 'low_density', a NoveltyScore, or a {CLASSIFIER}"
     )
+
+
+def _detects(estimator: Any) -> bool:
+    """Whether an estimator scores points by themselves, ordinary ones highest."""
+    from sklearn.base import is_outlier_detector
+
+    try:
+        return bool(is_outlier_detector(estimator))
+    except AttributeError:  # one that says nothing of its kind
+        return False
 
 
 def _classifies(estimator: Any) -> bool:
@@ -345,6 +359,7 @@ def _classifies(estimator: Any) -> bool:
         not isinstance(estimator, (str, type))
         and hasattr(estimator, "fit")
         and (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba"))
+        and not _detects(estimator)
     )
 
 

@@ -187,6 +187,35 @@ def test_low_density_ignores_the_unlabelled_points() -> None:
     assert (first == second).all()
 
 
+@pytest.mark.parametrize("detector", ["IsolationForest", "own", "pipeline"])
+def test_a_detector_of_outliers_is_no_classifier(detector: str) -> None:
+    """It scores ordinary points highest, which was taken for the score of novel ones."""
+    from sklearn.ensemble import IsolationForest
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from convexnovelty.estimators import OneClassSVM
+
+    kinds = {
+        "IsolationForest": IsolationForest(),
+        "own": OneClassSVM(),
+        "pipeline": make_pipeline(StandardScaler(), IsolationForest()),
+    }
+    with pytest.raises(InputError, match="which a detector of outliers is not"):
+        as_novelty_score(kinds[detector])
+
+
+def test_a_classifier_that_names_columns_is_told_that_there_are_none(rng: np.random.Generator) -> None:
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    named = make_pipeline(make_column_transformer((StandardScaler(), ["a"])), LogisticRegression())
+    with pytest.raises(InputError, match="an array of numbers, which has no names of columns"):
+        as_novelty_score(named).fit(rng.normal(size=(9, 2)), rng.normal(size=(9, 2)), rng)
+
+
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda e: type(e).__name__)
 def test_any_classifier_gives_a_score(estimator: Any, rng: np.random.Generator) -> None:
     nominal, unlabelled = (
