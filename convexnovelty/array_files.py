@@ -65,8 +65,8 @@ def read_parquet(source: Path, array: str | None, limit: Callable[[float], None]
         return of_arrow(file.read())
 
 
-def of_arrow(table: Any) -> Columns:
-    """The same of a table of pyarrow, or of a batch of its rows."""
+def of_arrow(table: Any, before: int = 0) -> Columns:
+    """The same of a table of pyarrow, or of a batch of its rows, of which so many came before."""
     from convexnovelty.tables import needed
 
     arrow, pandas = needed("pyarrow"), needed("pandas")
@@ -78,8 +78,17 @@ def of_arrow(table: Any) -> Columns:
     return (
         [str(name) for name in frame.columns],
         [frame.iloc[:, j] for j in range(frame.shape[1])],  # by place: names that come twice are refused later
-        None if type(index).__name__ == "RangeIndex" else (name, labels_of(index)),
+        _counted(table, before) if type(index).__name__ == "RangeIndex" else (name, labels_of(index)),
     )
+
+
+def _counted(table: Any, before: int) -> tuple[str, list[str]] | None:
+    """The name and labels of an index of consecutive numbers, of which a file has the first one alone; None for one without a name."""
+    for stored in (table.schema.pandas_metadata or {}).get("index_columns", ()):
+        if isinstance(stored, dict) and stored.get("kind") == "range" and stored.get("name") is not None:
+            start, step = stored["start"], stored["step"]
+            return str(stored["name"]), [str(start + step * (before + k)) for k in range(table.num_rows)]
+    return None
 
 
 def labels_of(column: Any) -> list[str]:

@@ -160,7 +160,7 @@ def _parquet(source: Path, how: FileLayout) -> Iterator[Piece]:
         done = 0
         for batch in file.iter_batches(batch_size=rows):
             if len(batch):
-                table = array_table(source, how, *of_arrow(batch), done)
+                table = array_table(source, how, *of_arrow(batch, done), done)
                 done += len(batch)
                 yield Piece(checked(table, how), done / n)
 

@@ -787,6 +787,23 @@ def test_the_index_of_a_parquet_file_is_called_by_its_name(
     assert "no column is called 'pump' (--index)" in said
 
 
+@pytest.mark.parametrize("large", [1, 2**60])
+def test_an_index_of_consecutive_numbers_labels_the_rows_if_it_has_a_name(
+    large: int, files: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pandas keeps its first number in the file's own words alone: labels were lost, and the name was that of no column."""
+    monkeypatch.setattr(pieces, "LARGE", large)
+    monkeypatch.setattr(pieces, "PIECE", 8 * NEW.shape[1] * 7)  # seven rows at a time
+    for name, rows, first in (("a", TRAIN, 100), ("b", NEW, 5000)):
+        index = pd.RangeIndex(first, first + 2 * len(rows), 2, name="customer")
+        rows.set_axis(index).to_parquet(f"{name}.parquet")
+    text = detect(capsys, "a.parquet", "b.parquet", "--index", "customer", "--out", "o.csv", "--force")
+    assert pd.read_csv("o.csv").label.tolist() == [5000 + 2 * k for k in range(len(NEW))]
+    assert "the index in the file, 'customer', labels the rows" in detect(capsys, "a.parquet", "b.parquet")
+    NEW.set_axis(pd.RangeIndex(5, 5 + len(NEW))).to_parquet("b.parquet")
+    assert "labels the rows" not in detect(capsys, "train.csv", "b.parquet") and "row 1" in text
+
+
 @pytest.mark.parametrize("index", [None, ["A", "B"]])
 def test_an_index_without_one_name_labels_the_rows_too(index: Any, files: Path, capsys: Any) -> None:
     rows = NEW.iloc[:6].set_axis([f"r{k}" for k in range(6)])
