@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -87,12 +88,61 @@ def refuse_approximated(term: Any, name: str) -> None:
                 f"{name}: CVXPY rounds an exponent of {kind} to a fraction, which is {error:.1g} off, and the set or program would be "
                 "another one; give approx=False, with which it takes power cones"
             )
+        if _is_halved(atom):
+            raise InputError(
+                f"{name}: CVXPY's power({_written(atom.args[0])}, {float(atom.p_used):g}) is one of numbers that are not negative, which it asks them "
+                "to be; of others give power(abs(...)), which is the same for an even exponent"
+            )
+        if (matrix := _of_eigenvalues(atom)) is not None and not _is_symmetric(matrix):
+            raise InputError(
+                f"{name}: CVXPY asks the matrix of {type(atom).__name__} to be symmetric, which {_written(matrix)} is not, and the set or "
+                "program would be another one; give a symmetric one with the same eigenvalues: L.T @ S @ L for inv(S0) @ S, where "
+                "inv(S0) = L @ L.T"
+            )
         nodes = getattr(atom, "quad_approx", ())
         if nodes and (error := _error_of_logarithm(*nodes)) > LOGARITHM:
             raise InputError(
                 f"{name}: CVXPY approximates the logarithm in {type(atom).__name__} with quad_approx={tuple(nodes)}, which is {error:.1g} off "
                 f"for eigenvalues {APART:.0e} apart; give quad_approx=(4, 6)"
             )
+
+
+def _written(term: Any) -> str:
+    text = " ".join(str(term).split())
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+
+
+def _is_halved(atom: Any) -> bool:
+    """Whether a power is even and yet means numbers that are not negative: powers of two alone are taken of all."""
+    if not isinstance(atom, cp.atoms.elementwise.power.Power) or atom.p_used is None or atom.args[0].is_nonneg():
+        return False
+    exponent = float(atom.p_used)
+    return exponent > 2 and exponent % 2 == 0 and math.log2(exponent) % 1 != 0
+
+
+def _of_eigenvalues(atom: Any) -> Any:
+    """The matrix of which an atom is a function of the eigenvalues, or None."""
+    if isinstance(atom, (cp.log_det, cp.lambda_max, cp.tr_inv)):
+        return atom.args[0]
+    return atom.args[1] if isinstance(atom, cp.MatrixFrac) else None
+
+
+def _is_symmetric(matrix: Any) -> bool:
+    """Whether a matrix is symmetric wherever the square variables in it are, by its value at one such place."""
+    if matrix.is_symmetric() or any(parameter.value is None for parameter in matrix.parameters()):
+        return True
+    random = np.random.default_rng(23)
+    held = [(variable, variable.value) for variable in matrix.variables()]
+    try:
+        for variable, _ in held:
+            value = random.standard_normal(variable.shape)
+            square = value.ndim == 2 and value.shape[0] == value.shape[1]
+            variable.save_value(variable.project(value + value.T if square else value))
+        found = np.asarray(matrix.value.toarray() if sp.issparse(matrix.value) else matrix.value)
+    finally:
+        for variable, value in held:
+            variable.save_value(value)
+    return bool(np.abs(found - found.T).max(initial=0.0) <= EXPONENT * np.abs(found).max(initial=0.0))
 
 
 def _numbers(term: Any) -> set[float]:

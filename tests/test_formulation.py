@@ -888,6 +888,9 @@ def test_a_kernel_without_weight_is_within_its_cone():
     assert made.evaluate({**values, "c_0": np.full_like(values["c_0"], 0.1)})[1] > 1e9
 
 
+SKEW = np.array([[2.0, 0.6, 0.1], [0.6, 1.0, -0.3], [0.1, -0.3, 1.5]])
+
+
 @pytest.mark.parametrize(
     ("atom", "said"),
     [
@@ -895,6 +898,14 @@ def test_a_kernel_without_weight_is_within_its_cone():
         (lambda x: -cp.sum(cp.log_normcdf(x)), "CVXPY's log_normcdf is a fit .* bound what it is a function of"),
         (lambda x: cp.quantum_rel_entr(cp.diag(x), np.eye(3)), r"quad_approx=\(3, 3\), .* give quad_approx=\(4, 6\)"),
         (lambda x: cp.pnorm(x, np.pi), "rounds an exponent of pnorm .* give approx=False"),
+        (lambda x: cp.sum(cp.power(x - 1, 6)), r"power\(.*, 6\) is one of numbers .* give power\(abs\(...\)\)"),
+        (lambda x: cp.sum(cp.power(x - 1, 10, approx=False)), r"power\(.*, 10\) is one of numbers"),
+        (
+            lambda x: cp.lambda_max(SKEW @ cp.diag(x)),
+            "asks the matrix of lambda_max to be symmetric, .* with the same eigenvalues",
+        ),
+        (lambda x: -cp.log_det(SKEW @ cp.diag(x)), "asks the matrix of log_det to be symmetric"),
+        (lambda x: cp.matrix_frac(np.ones(3), SKEW @ cp.diag(x)), "asks the matrix of MatrixFrac to be symmetric"),
     ],
 )
 def test_what_cvxpy_only_comes_near_is_refused_wherever_it_is_written(atom, said):
@@ -914,6 +925,8 @@ def test_what_cvxpy_states_exactly_or_near_enough_is_taken():
         lambda a: cp.pnorm(a, np.pi, approx=False),
         lambda a: cp.quantum_rel_entr(cp.diag(a + 2), np.eye(3), quad_approx=(4, 6)),
         lambda a: cp.maximum(0.0, cp.sum(a) - 0.5, 2.18382 - 3.62887 * a[0]),
+        lambda a: cp.sum(cp.power(cp.abs(a - 1), 6)),
+        lambda a: cp.lambda_max(SKEW.T @ cp.diag(a) @ SKEW),
     )
     for atom in fine:
         solution = made.plus(lambda v, atom=atom: 0.1 * atom(v["a"])).solve()
