@@ -47,6 +47,7 @@ ENROLS_NOTHING = "what is derived from every set's membership"
 
 BROKEN = 1e-7  # share of what a constraint is broken by a little way off the centre up to which it holds there
 POINT = 1e-3  # size, as a share of the centre's, that a solver may leave of a set that is a point
+ROOT = 0.3  # the same of a sum of fourth powers, which is taken for a point where values of constraints say so
 NEAR = 0.5  # distance, beside the set's size, up to which a centre may be a member: rounding moves a thin one by much
 TINY = 1e-2  # share of its unit below which what a joint set adds to its centre is measured in a unit of its own
 SHOWN = 1e-6  # share of a variance that no solver takes for none
@@ -131,7 +132,7 @@ def _made(uncertainty: UncertaintySet) -> Membership:
 def _follow(made: Membership, changed: UncertaintySet) -> None:
     """Move a compiled membership to other numbers, unless it has to become a point, which arrays may not say exactly."""
     arrays = _arrays(changed)
-    if _is_nominal(changed) and NO_SIZE < _size_left(changed, arrays) <= POINT:
+    if _is_nominal(changed) and _is_point(changed, arrays, NO_SIZE):
         raise RecompilationError(f"{changed!r}: at these numbers the set is a point; make the problem anew")
     made.move(arrays, repr(changed))
 
@@ -156,7 +157,7 @@ def _is_centre(uncertainty: UncertaintySet, arrays: Arrays) -> bool:
     tolerance, of which the worst case would make per cents.
     """
     return _is_nominal(uncertainty) and bool(
-        uncertainty.kept("is centre", lambda: _holds_centre(uncertainty) and _size_left(uncertainty, arrays) <= POINT)
+        uncertainty.kept("is centre", lambda: _holds_centre(uncertainty) and _is_point(uncertainty, arrays))
     )
 
 
@@ -166,18 +167,35 @@ def _holds_centre(uncertainty: UncertaintySet) -> bool:
     A radius of zero may leave a point that is not the centre. Whether a constraint is broken there by more than rounding is
     told beside what it is broken by a little way off.
     """
+    broken, off = _broken(uncertainty)
+    return bool((broken(_flat_center(uncertainty)) <= BROKEN * off).all())
+
+
+def _is_point(uncertainty: UncertaintySet, arrays: Arrays, least: float = 0.0) -> bool:
+    """Whether a solver leaves next to nothing beside the centre, or a root of its tolerance which values of constraints deny."""
+    ends, left = _ends_left(uncertainty, arrays)
+    if not least <= left <= ROOT:
+        return False
+    if left <= POINT:
+        return True
+    broken, off = _broken(uncertainty)
+    center = _flat_center(uncertainty)
+    return all(bool((broken((end + center) / 2) > BROKEN * off).any()) for end in ends)
+
+
+def _broken(uncertainty: UncertaintySet) -> tuple[Callable[[Array], Array], Array]:
+    """By how much a vector breaks each of the constraints on members alone, and how much those a little way off the centre do."""
     describe, size = _description(uncertainty, uncertainty.dimension)  # type: ignore[attr-defined]
     center = _flat_center(uncertainty)
     v = cp.Variable(size, value=center)
     constraints = [one for one in describe(v) if [x.id for x in one.variables()] == [v.id]]
     away = POINT * (float(np.linalg.norm(center)) or 1.0) * np.random.default_rng(21).standard_normal((2, size))
 
-    def broken(at: Array) -> list[float]:
+    def broken(at: Array) -> Array:
         v.value = at
-        return [float(np.max(one.violation(), initial=0.0)) for one in constraints]
+        return np.array([float(np.max(one.violation(), initial=0.0)) for one in constraints])
 
-    here, off = broken(center), np.max([broken(center + step) for step in away], axis=0)
-    return bool((np.array(here) <= BROKEN * off).all())
+    return broken, np.max([broken(center + step) for step in away], axis=0)
 
 
 def stated(part: Any, member: list[Any]) -> list[Any]:
@@ -209,27 +227,32 @@ def _at_centre(part: Any, member: list[Any]) -> Iterator[None]:
 
 
 def _is_nominal(uncertainty: UncertaintySet) -> bool:
-    radius = vars(uncertainty).get("radius")  # a CVXPY variable where the least radius is asked for
-    return isinstance(radius, numbers.Real) and radius == 0.0 and uncertainty.nominal_at_zero
+    size = vars(uncertainty).get(uncertainty.grows_by)  # a CVXPY variable where the least size is asked for
+    return isinstance(size, numbers.Real) and size == 0.0 and uncertainty.nominal_at_zero
 
 
-def _size_left(uncertainty: UncertaintySet, arrays: Arrays) -> float:
-    """How far from the centre a solver gets that looks along a random line, as a share of its size; infinity where it fails."""
+def _ends_left(uncertainty: UncertaintySet, arrays: Arrays) -> tuple[list[Array], float]:
+    """Where a solver gets that looks along a random line, and how far from the centre that is, as a share of its size.
+
+    Infinity where it fails.
+    """
     program, scale = arrays.program.equilibrated()
-    center = (_flat_center(uncertainty) - arrays.at) / (arrays.units * scale.columns[arrays.columns])
+    units = arrays.units * scale.columns[arrays.columns]
+    center = (_flat_center(uncertainty) - arrays.at) / units
     direction = np.random.default_rng(20).standard_normal(center.size)
     direction /= np.linalg.norm(direction) * max(1.0, float(np.linalg.norm(center)))
-    left = 0.0
+    ends, left = [], 0.0
     for sign in (1.0, -1.0):
         cost = np.zeros(program.c.size)
         cost[arrays.columns] = sign * direction
         tried = attempts(replace(program, c=cost), (1e-8, 1e-6))
         found = next((answer for answer in tried if answer.status in DONE), None)
         if found is None:
-            return float("inf")
-        away = float(np.linalg.norm(found.x[arrays.columns] - center)) / max(1.0, float(np.linalg.norm(center)))
-        left = max(left, away)
-    return left
+            return [], float("inf")
+        reached = found.x[arrays.columns]
+        ends.append(arrays.at + units * reached)
+        left = max(left, float(np.linalg.norm(reached - center)) / max(1.0, float(np.linalg.norm(center))))
+    return ends, left
 
 
 def _flat_center(uncertainty: Any) -> Array:

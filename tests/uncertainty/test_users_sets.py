@@ -947,3 +947,43 @@ def test_an_exponent_that_would_be_rounded_is_refused(exponent):
         sets.evaluate_support(Rounded(0.5).centred(np.zeros(3)), w)
     expected = 0.5 * np.linalg.norm(w, exponent / (exponent - 1))
     assert sets.evaluate_support(Exact(0.5).centred(np.zeros(3)), w) == pytest.approx(expected, rel=1e-7)
+
+
+class Fourth(sets.MeanSet):
+    """Means by a sum of fourth powers, of which a solver keeps the fourth root of its tolerance at zero."""
+
+    def membership(self, m):
+        return [cp.sum(cp.power(m - self.center, 4)) <= self.radius]
+
+
+class Bounded(sets.CovarianceSet):
+    """A ball whose size has a name of its own."""
+
+    grows_by = "bound"
+
+    def __init__(self, bound: float = 0.2) -> None:
+        self.bound = bound
+        super().__init__()
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= self.bound, cp.lambda_max(S - self.center) <= 0.5 * self.bound]
+
+
+class Rest(sets.MeanSet):
+    """A ball that keeps a hundredth at a radius of zero, whatever its class says of it."""
+
+    def membership(self, m):
+        return [cp.sum(cp.power(m - self.center, 4)) <= self.radius + 1e-8]
+
+
+def test_a_size_of_zero_leaves_the_centre_where_values_say_so():
+    moments = cn.Moments([3.0, -2.0, 1.0], np.diag([1.0, 2.0, 0.5]))
+    a = np.array([1.0, -0.5, 0.3])
+    nominal = cn.single_class_mpm(moments, 0.5).solve().objective
+    for recipe in (Fourth(0.0), Bounded(0.0), Bounded(0.0) & sets.WishartBall(0.1)):
+        machine = cn.single_class_mpm(moments, 0.5, recipe)
+        assert machine.solve().objective == pytest.approx(nominal, rel=1e-8)
+    path = cn.single_class_mpm(moments, 0.5, Fourth(0.1)).path(radius=[0.0, 0.1])
+    assert path[0].objective == pytest.approx(nominal, rel=1e-8) and path[1].objective > 1.01 * nominal
+    right = moments.mean @ a + 0.01 * np.linalg.norm(a, 4 / 3) + np.sqrt(a @ moments.covariance @ a)
+    assert sets.evaluate_loss(Rest(0.0).centred(moments), a, 1.0) == pytest.approx(right, rel=1e-6)
