@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty.algorithms.smo import smo
+from convexnovelty.columns import columns_as_rows
 from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap
 from convexnovelty.formulation import Solution
@@ -195,7 +196,7 @@ def leave_one_out_errors(gram: Any, upper: float) -> Array:
     ``gram`` is the (m, m) Gram matrix, ``upper`` the bound on the multipliers, which is kept. A machine that separates
     nothing from the origin, w = 0 up to rounding, has every point inside.
     """
-    matrix = symmetric(gram, "gram")
+    matrix = symmetric(columns_as_rows(gram), "gram")
     n, upper = len(matrix), positive(upper, "upper")
     if upper * (n - 1) < 1:
         raise InputError(

@@ -16,6 +16,7 @@ __all__ = [
     "DATES",
     "agree",
     "by_name",
+    "columns_as_rows",
     "dated",
     "entries_by_name",
     "in_places",
@@ -151,11 +152,24 @@ def entries_by_name(values: np.ndarray, table: Any, name: str, names: Sequence[s
 
 
 def rows_as_columns(table: Any) -> Any:
-    """A frame whose rows have the names of its columns, with its rows in the order of its columns."""
+    """A frame whose rows have the names of its columns, with its rows in the order of its columns, as those of a covariance stand."""
+    return table.loc[names_of(table)] if _in_two_orders(table) else table
+
+
+def columns_as_rows(table: Any) -> Any:
+    """The same with its columns in the order of its rows: those of a Gram matrix are points, as the rows of any table are.
+
+    Labels and weights are given in the order of points, and other kernels of them have that order too.
+    """
+    return table[_words(table.index)] if _in_two_orders(table) else table
+
+
+def _in_two_orders(table: Any) -> bool:
+    """Whether rows and columns of a frame have the same names, each once, in different orders."""
     columns, rows = names_of(table), _words(getattr(table, "index", None))
     if columns is None or rows is None or rows == columns:
-        return table
-    return table.loc[columns] if sorted(rows) == sorted(set(columns)) else table
+        return False
+    return len(set(rows)) == len(rows) and sorted(rows) == sorted(columns)
 
 
 def places(found: Sequence[str] | None, names: Sequence[str] | None, name: str, learnt: str) -> list[int] | None:

@@ -17,7 +17,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from convexnovelty.cholesky import full_cholesky, nearest_semidefinite, partial_cholesky
-from convexnovelty.columns import by_name, names_of, rows_as_columns
+from convexnovelty.columns import by_name, columns_as_rows, names_of
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.kernels import Kernel, Linear, Precomputed, as_kernel
 from convexnovelty.owned import read_only
@@ -226,7 +226,8 @@ class KernelFeatures(FeatureMap):
 
     Parameters
     ----------
-    X : (n, p) points; for ``kernel="precomputed"`` their (n, n) Gram matrix, which must be symmetric.
+    X : (n, p) points; for ``kernel="precomputed"`` their (n, n) Gram matrix, which must be symmetric. The points of one whose
+        rows and columns have the same names stand in the order of its rows.
     kernel : a Kernel, a name, a function, or None for the linear kernel; ``gamma="scale"`` is read off ``X``.
     rank : at most so many coordinates. Then the Gram matrix is never stored: the columns of the chosen pivots are
         computed on demand (pivoted Nystroem), and ``residuals`` says what was left out. None keeps all.
@@ -262,7 +263,7 @@ class KernelFeatures(FeatureMap):
 
     def __init__(self, X: Any, kernel: Any = None, rank: int | None = None, tolerance: float = TOLERANCE) -> None:
         kernel = as_kernel(kernel)
-        X = rows_as_columns(X) if isinstance(kernel, Precomputed) else X
+        X = columns_as_rows(X) if isinstance(kernel, Precomputed) else X
         self.names = names_of(X)
         self.tolerance = positive(tolerance, "tolerance")
         self.rank = None if rank is None else integer(rank, "rank", 1)

@@ -9,12 +9,14 @@ import sys
 from fractions import Fraction
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.linalg import sqrtm
 
-from convexnovelty import datasets, estimators, kernel_learning, kernels
+from convexnovelty import datasets, estimators, kernel_learning, kernels, negative_data, one_class_svm
+from convexnovelty.algorithms.smo import smo
 from convexnovelty.cholesky import full_cholesky, partial_cholesky
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.features import Coordinates, FeatureMap, KernelFeatures, LinearFeatures
@@ -339,12 +341,37 @@ def test_labelled_gram_matrices_are_matched_by_their_points(rng: np.random.Gener
     direct, features = KernelFeatures(X, kernel), KernelFeatures(gram, "precomputed")
     assert np.allclose(features.coordinates(cross[turned]), direct.coordinates(Z))
     assert np.array_equal(features.cross_gram(cross[turned]), kernel(Z, X))
-    assert np.array_equal(KernelFeatures(gram[turned], "precomputed").gram, gram.loc[turned, turned])
+    assert np.array_equal(KernelFeatures(gram[turned], "precomputed").gram, gram)
+    assert np.array_equal(KernelFeatures(gram.loc[turned], "precomputed").gram, gram.loc[turned, turned])
     with pytest.raises(InputError, match="lacks 'a'; has in addition 'z'"):
         features.coordinates(cross.rename(columns={"a": "z"}))
     other = KernelFeatures(gram.loc[turned, turned], "precomputed")
     with pytest.raises(InputError, match="in another order, were found; give all of them in the order of the first"):
         KernelFamily([features, other])
+
+
+def test_points_of_a_labelled_gram_matrix_stand_in_the_order_of_its_rows(rng: np.random.Generator) -> None:
+    names, turned, kernel = list("abcdef"), list("cafbed"), kernels.gaussian(gamma=0.5)
+    X = pd.DataFrame(rng.normal(size=(6, 2)), names)
+    labels, weights = pd.Series([1, 1, 1, 1, -1, -1], names), pd.Series(np.arange(1.0, 7.0), names)
+    gram = pd.DataFrame(kernel(X), names, names)
+    root, a = np.linalg.cholesky(gram), cp.Variable(6, nonneg=True)
+
+    def least(signs: Any, upper: Any) -> float:
+        problem = cp.Problem(
+            cp.Minimize(cp.sum_squares(root.T @ cp.multiply(signs, a)) / 2), [cp.sum(a) == 1, a <= upper]
+        )
+        return float(problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11))
+
+    features = KernelFeatures(gram.loc[turned], "precomputed")
+    found = negative_data(features, labels[turned].to_numpy(), 0.4).solve().objective
+    assert found == pytest.approx(least(labels, 1 / (0.4 * 6)), rel=1e-6)
+    weighted = one_class_svm(features, 0.4, weights=weights[turned].to_numpy()).solve().objective
+    assert weighted == pytest.approx(least(1, weights / (0.4 * weights.sum())), rel=1e-6)
+    assert np.array_equal(features.names, turned)
+    upper = weights / weights.sum() / 0.4
+    for found in (smo(gram.loc[turned], upper=upper[turned], d=1.0), smo(gram[turned], upper=upper, d=1.0)):
+        assert found.objective == pytest.approx(least(1, upper), rel=1e-6)
 
 
 # --- coordinates

@@ -21,6 +21,7 @@ from scipy.linalg import LinAlgError
 
 from convexnovelty.algorithms.free_set import admissible_step, newton_direction
 from convexnovelty.algorithms.smo import EXACT, PHASES, ROUGH, refuse_indefinite, refuse_ray
+from convexnovelty.columns import columns_as_rows
 from convexnovelty.errors import IndefiniteError, InputError, SolverError, UnboundedError
 from convexnovelty.validation import Array, integer, nonnegative, positive, symmetric, vector
 
@@ -77,7 +78,7 @@ def grouped_smo(
     eigenvalue, UnboundedError for an objective without a minimum, and SolverError with the gap if ``max_iterations``
     steps did not suffice.
     """
-    matrix = symmetric(Q, "Q")
+    matrix = symmetric(columns_as_rows(Q), "Q")
     n = len(matrix)
     tolerance = positive(tolerance, "tolerance")
     limit = max(1_000_000, 1000 * n) if max_iterations is None else integer(max_iterations, "max_iterations", 0)

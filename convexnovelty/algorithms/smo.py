@@ -18,6 +18,7 @@ from scipy.linalg import LinAlgError
 
 from convexnovelty.algorithms.box import Box, Offset, kkt_gap, kkt_offset
 from convexnovelty.algorithms.free_set import admissible_step, newton_direction
+from convexnovelty.columns import columns_as_rows
 from convexnovelty.errors import IndefiniteError, InputError, SolverError, UnboundedError
 from convexnovelty.validation import EPS, Array, choice, flag, integer, number, positive, symmetric, vector
 
@@ -93,7 +94,7 @@ def smo(
     seed = integer(seed, "seed", 0)
     if rule == "schoelkopf" and not equality:
         raise InputError("rule: 'schoelkopf' moves pairs along the equality; without it give 'second-order'")
-    matrix = symmetric(Q, "Q")
+    matrix = symmetric(columns_as_rows(Q), "Q")
     n = len(matrix)
     linear = np.zeros(n) if p is None else vector(p, "p", n)
     tolerance, total = positive(tolerance, "tolerance"), number(d, "d")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
+from convexnovelty.columns import columns_as_rows
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, nonnegative, points, positive, square, symmetric, vector
 
@@ -47,7 +48,7 @@ def metric_gram(K: Array, r: float, c: float) -> Array:
 
     Raises InputError where K is not symmetric, and for numbers out of range.
     """
-    K, r, c = symmetric(K, "K"), positive(r, "r"), nonnegative(c, "c")
+    K, r, c = symmetric(columns_as_rows(K), "K"), positive(r, "r"), nonnegative(c, "c")
     if c == 0:
         return K / r
     HK = K - K.mean(axis=0)
