@@ -7,7 +7,7 @@ with the normal :math:`(\mu_k X_k\gamma)_k`, and scores a point by :math:`\sum_i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.kernels import Precomputed
 from convexnovelty.owned import read_only
-from convexnovelty.validation import Array, vector
+from convexnovelty.validation import Array, dimensions, vector
 
 __all__ = ["KernelFamily"]
 
@@ -34,7 +34,7 @@ class KernelFamily:
 
     Parameters
     ----------
-    members : feature maps, or Gram matrices of shape (n, n), at least one.
+    members : feature maps, or Gram matrices of shape (n, n), arrays or frames, at least one.
 
     Raises
     ------
@@ -65,7 +65,7 @@ class KernelFamily:
         """A family as it is; one feature map or Gram matrix as a family of one; a list of them as a family."""
         if isinstance(given, KernelFamily):
             return given
-        if isinstance(given, FeatureMap) or (isinstance(given, np.ndarray) and given.ndim == 2):
+        if isinstance(given, FeatureMap) or len(getattr(given, "shape", ())) == 2:
             try:
                 return cls([given])
             except InputError as error:
@@ -158,7 +158,7 @@ class KernelFamily:
 def _member(member: Any, k: int) -> FeatureMap:
     if isinstance(member, FeatureMap):
         return member
-    if isinstance(member, (np.ndarray, Sequence)) and np.ndim(member) == 2:
+    if dimensions(member, f"features_or_grams[{k}]") == 2:
         return KernelFeatures(member, "precomputed")
     raise InputError(
         f"features_or_grams: {type(member).__name__} was found at position {k}; give feature maps or Gram matrices, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from convexnovelty import kernels
@@ -43,6 +44,10 @@ def test_kinds_of_members():
         np.testing.assert_allclose(family.gram(weights), families[0].gram(weights), atol=1e-10)
     rows = [kernel(Z, X) for kernel in CHOSEN]
     np.testing.assert_allclose(families[1].cross_gram(rows, weights), families[0].cross_gram(Z, weights), atol=1e-12)
+    names, turned = list("abcdefghijkl"), list("dalkbjcihegf")
+    frames = [pd.DataFrame(gram, names, names)[turned] for gram in grams]
+    np.testing.assert_allclose(KernelFamily.of(frames).gram(weights), families[0].gram(weights), atol=1e-10)
+    np.testing.assert_allclose(KernelFamily.of(frames[1]).gram([1.0]), grams[1], atol=1e-10)
     assert KernelFamily.of(families[0]) is families[0]
     assert len(KernelFamily.of(LinearFeatures(X))) == len(KernelFamily.of(grams[0])) == 1
 

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from convexnovelty import kernels, validation
-from convexnovelty.columns import in_places, refuse_dates, types_of
+from convexnovelty.columns import by_name, columns_as_rows, in_places, refuse_dates, types_of
 from convexnovelty.distances import laplacian_gamma, scale_gamma
 from convexnovelty.errors import ArgumentTypeError, IndefiniteError, InputError
 from convexnovelty.estimators.scores import Score
@@ -234,13 +234,18 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         points(X, "X")
     in_places(X, "X")
+    pairwise = is_pairwise(getattr(estimator, "kernel", None))
+    if pairwise:
+        # Its columns are points, in an order of their own, and those of new rows may stand as the frame of the fit had them.
+        names = getattr(estimator, "feature_names_in_", None)
+        X = columns_as_rows(X) if options.get("reset", True) else by_name(X, "X", names, "the fit")
     table = _table(X)
     refuse_dates(table, "X")
     if _types(table) & set("US"):
         raise ArgumentTypeError("X: strings or categories were found, which may be numbers or names; give numbers")
     given = [validation.labels(y, "y") for y in labels]
     # The type of a Gram matrix tells what its rounding may hide.
-    kinds = [np.float64, np.float32, np.float16] if is_pairwise(getattr(estimator, "kernel", None)) else np.float64
+    kinds = [np.float64, np.float32, np.float16] if pairwise else np.float64
     try:
         made = validate_data(estimator, X, *given, **{"dtype": kinds, **options})
     except (TypeError, ValueError, OverflowError) as error:

@@ -335,3 +335,18 @@ def test_estimators_match_labelled_scenarios_with_their_frames(beside):
         one, other = fit(named), fit(plain)
         assert one.guarantee_.bound == pytest.approx(other.guarantee_.bound, rel=1e-9)
         assert one.decision_function(both) == pytest.approx(other.decision_function(both), rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["OneClassSVM", "SingleClassMPM", "TwoClassMPM"])
+def test_labelled_gram_matrices_are_matched_by_their_points(kind):
+    """Learnt from points by the formula of their kernel, and from a frame of its values in any order of columns."""
+    names, kernel, rng = [f"p{i}" for i in range(14)], cn.kernels.gaussian(gamma=0.3), np.random.default_rng(0)
+    turned, y = list(rng.permutation(names)), [0, 1] * 7
+    X, Z = rng.normal(size=(14, 2)) + np.array([y, y]).T, rng.normal(size=(5, 2))
+    gram, cross = pd.DataFrame(kernel(X), names, names)[turned], pd.DataFrame(kernel(Z, X), columns=names)
+    made = [getattr(estimators, kind)(kernel=each) for each in (kernel, cn.kernels.precomputed())]
+    direct, given = made[0].fit(X, y), made[1].fit(gram, y)
+    for rows, points in ((gram, X), (cross, Z), (cross[turned], Z)):
+        assert given.decision_function(rows) == pytest.approx(direct.decision_function(points), rel=1e-5, abs=1e-6)
+    with pytest.raises(InputError, match="lacks 'p0'; has in addition 'z'"):
+        given.predict(cross.rename(columns={"p0": "z"}))
