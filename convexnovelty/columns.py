@@ -21,6 +21,7 @@ __all__ = [
     "entries_by_name",
     "in_places",
     "is_date",
+    "is_text",
     "names_of",
     "names_of_entries",
     "places",
@@ -34,6 +35,12 @@ DATES = "dates were found; give numbers, for example days since a date that matt
 
 # How dates, times, spans and periods are called by NumPy, pandas, polars and Arrow, which keeps pandas' periods as extensions.
 DATED = re.compile(r"(extension<pandas\.)?(date|time|duration|period|month_day_nano)", re.IGNORECASE)
+
+# How text, bytes and categories are called by the same, with what may follow: Arrow's types of values, polars' categories.
+TEXT = re.compile(
+    r"((large_)?(str|string|utf8|binary)(_view)?|fixed_size_binary|category|categorical|enum|dictionary)\b",
+    re.IGNORECASE,
+)
 
 SHOWN = 8  # names in a message
 
@@ -104,6 +111,11 @@ def types_of(table: Any) -> list[Any]:
 def is_date(kind: Any) -> bool:
     """Whether a type of columns is that of dates, times of the day, spans of time or periods."""
     return getattr(kind, "kind", "") in ("M", "m") or DATED.match(str(kind)) is not None
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type of columns is that of text, or of categories, which text names: digits in it need not be a number."""
+    return getattr(kind, "kind", "") in ("U", "S") or TEXT.match(str(kind)) is not None
 
 
 def dated(kind: type) -> bool:

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from convexnovelty import kernels, validation
-from convexnovelty.columns import by_name, columns_as_rows, in_places, refuse_dates, types_of
+from convexnovelty.columns import by_name, columns_as_rows, in_places, is_text, refuse_dates, types_of
 from convexnovelty.distances import laplacian_gamma, scale_gamma
 from convexnovelty.errors import ArgumentTypeError, IndefiniteError, InputError
 from convexnovelty.estimators.scores import Score
@@ -241,7 +241,7 @@ def validated(estimator: Any, X: Any, *labels: Any, **options: Any) -> Any:
         X = columns_as_rows(X) if options.get("reset", True) else by_name(X, "X", names, "the fit")
     table = _table(X)
     refuse_dates(table, "X")
-    if _types(table) & set("US"):
+    if _has_text(table):
         raise ArgumentTypeError("X: strings or categories were found, which may be numbers or names; give numbers")
     given = [validation.labels(y, "y") for y in labels]
     # The type of a Gram matrix tells what its rounding may hide.
@@ -296,14 +296,15 @@ def _table(X: Any) -> Any:
         return X
 
 
-def _types(X: Any) -> set[str]:
-    """NumPy's letters for the types of an array's entries or of a frame's columns; S for text in any of its forms."""
+def _has_text(X: Any) -> bool:
+    """Whether text or categories stand among the entries of an array or the columns of a frame."""
     types = types_of(X)
-    letters = {str(getattr(kind, "kind", "")) for kind in types}
-    text = any(str(kind).lower() in ("str", "string", "utf8", "category", "categorical") for kind in types)
-    if "O" in letters and not sp.issparse(X):
-        text = text or any(isinstance(entry, str) for entry in np.asarray(X, dtype=object).flat)
-    return letters | {"S"} if text else letters
+    if any(map(is_text, types)):
+        return True
+    boxed = any(getattr(kind, "kind", "") == "O" or str(kind).lower() == "object" for kind in types)
+    if not boxed or sp.issparse(X):
+        return False
+    return any(isinstance(entry, (str, bytes)) for entry in np.asarray(X, dtype=object).flat)
 
 
 class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -467,7 +468,7 @@ def checked_weights(sample_weight: Any, X: Array) -> Array:
     """Weights as an array, none of them negative and not all of them zero."""
     table = _table(sample_weight)
     refuse_dates(table, "sample_weight")
-    if np.ma.is_masked(sample_weight) or _types(table) & set("US"):
+    if np.ma.is_masked(sample_weight) or _has_text(table):
         vector(
             sample_weight, "sample_weight"
         )  # which says so: scikit-learn reads through a mask, and numbers off words

@@ -67,6 +67,29 @@ def test_a_series_is_no_set_of_points(X):
         detector.fit(pd.Series(["u", "v"]))
 
 
+def test_names_of_digits_are_no_numbers_in_any_container(X):
+    pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    codes, names = [["01234", "80331"][i % 2] for i in range(len(X))], ["01234", "80331"]
+    polars = [pl.Series(codes).cast(kind) for kind in (pl.Enum(names), pl.Categorical(), pl.String, pl.Binary)]
+    pandas = [
+        pd.Series(codes, dtype=kind) for kind in ("category", "string", "object", pd.ArrowDtype(pa.large_string()))
+    ]
+    arrow = [pa.array(codes).dictionary_encode(), pa.array(codes), pa.array(codes, pa.large_string())]
+    arrow += [pa.array([code.encode() for code in codes], kind) for kind in (pa.binary(), pa.binary(5))]
+    arrow.append(pa.array(range(len(X))).dictionary_encode())  # as categories that numbers name are refused in pandas
+    tables = [
+        *(pl.DataFrame({"a": X[:, 0], "code": column}) for column in [*polars, pl.Series(codes, dtype=pl.Object)]),
+        *(pd.DataFrame({"a": X[:, 0], "code": column}) for column in pandas),
+        *(pa.table({"a": X[:, 0], "code": column}) for column in arrow),
+        np.array([[code.encode(), 1.0] for code in codes], dtype=object),
+    ]
+    for table in tables:
+        for detector in (OneClassSVM(), SemiSupervisedDetector()):
+            with pytest.raises(InputError, match=r"^X: strings or categories were found"):
+                detector.fit(table)
+    OneClassSVM().fit(pa.table({"a": X[:, 0], "b": X[:, 1]}))
+
+
 # -- dates -----------------------------------------------------------------------------------------------------------------
 
 
