@@ -26,6 +26,7 @@ __all__ = [
     "names_of_entries",
     "places",
     "refuse_dates",
+    "refuse_two_orders",
     "rows",
     "rows_as_columns",
     "types_of",
@@ -164,16 +165,29 @@ def entries_by_name(values: np.ndarray, table: Any, name: str, names: Sequence[s
 
 
 def rows_as_columns(table: Any) -> Any:
-    """A frame whose rows have the names of its columns, with its rows in the order of its columns, as those of a covariance stand."""
+    """A covariance whose rows have the names of its columns, with its rows in the order of its columns."""
     return table.loc[names_of(table)] if _in_two_orders(table) else table
 
 
 def columns_as_rows(table: Any) -> Any:
-    """The same with its columns in the order of its rows: those of a Gram matrix are points, as the rows of any table are.
+    """A Gram matrix whose columns have the names of its rows, with its columns in the order of its rows.
 
-    Labels and weights are given in the order of points, and other kernels of them have that order too.
+    Rows are points in any table, and labels, weights and other kernels are given in their order.
     """
     return table[_words(table.index)] if _in_two_orders(table) else table
+
+
+def refuse_two_orders(table: Any, name: str, vector: Any, beside: str) -> None:
+    """Raise InputError for a covariance whose rows and columns stand in two orders beside a vector without names.
+
+    It may have either order.
+    """
+    if names_of_entries(vector) is None and _in_two_orders(table):
+        raise InputError(
+            f"{name}: its rows stand in another order than its columns, {_listed(_words(table.index) or [])} and "
+            f"{_listed(names_of(table) or [])}, and which of them the entries of {beside} have cannot be told; give {beside} "
+            "with names, or rows and columns in one order"
+        )
 
 
 def _in_two_orders(table: Any) -> bool:

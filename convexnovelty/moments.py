@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from convexnovelty.columns import agree, by_name, entries_by_name, names_of, names_of_entries
+from convexnovelty.columns import agree, by_name, entries_by_name, names_of, names_of_entries, refuse_two_orders
 from convexnovelty.covariances import EPS, Spectrum, factored, leading, spectrum, stacked
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import Estimate, estimate, exact_sum, nonnegative_vector
@@ -59,7 +59,8 @@ class Moments:
     Parameters
     ----------
     mean : (p,); the entries of a labelled one are matched with the columns of a frame ``covariance`` by name.
-    covariance : (p, p), symmetric and positive semidefinite; singular is fine.
+    covariance : (p, p), symmetric and positive semidefinite; singular is fine. A frame whose rows and columns stand in two
+        orders needs a labelled mean.
     count : the weight of the sample behind it, for merging; None if there is none.
     ddof : what an estimate subtracted from the weight (0 divides by n).
 
@@ -95,6 +96,7 @@ class Moments:
 
     def __init__(self, mean: Any, covariance: Any, count: Any = None, ddof: Any = 0) -> None:
         centre = vector(mean, "mean")
+        refuse_two_orders(covariance, "covariance", mean, "mean")
         dense = symmetric(covariance, "covariance", centre.size)
         names = names_of(covariance)
         centre = entries_by_name(centre, mean, "mean", names, "the covariance")

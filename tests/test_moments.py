@@ -18,6 +18,7 @@ from convexnovelty import datasets, estimates, moment_classifier, single_class_m
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.factor_model import factor_model
 from convexnovelty.moments import Moments
+from convexnovelty.uncertainty import MomentHull
 
 REPRESENTATIONS = ("dense", "diagonal", "low_rank")
 
@@ -694,7 +695,7 @@ def test_a_mean_and_a_covariance_with_names_are_matched_by_them_and_keep_them():
     for found in (
         Moments(mean[moved], covariance),
         Moments(mean[moved].to_frame(), covariance),
-        Moments(mean.to_numpy(), covariance.loc[moved]),
+        Moments(mean, covariance.loc[moved]),
         Moments(mean[moved].to_frame().T, covariance[moved].loc[moved]).in_order(truth.names, "other", "the sample"),
         Moments.low_rank(mean[moved], pd.DataFrame(truth.loadings, columns=frame.columns)),
     ):
@@ -711,6 +712,13 @@ def test_a_mean_and_a_covariance_with_names_are_matched_by_them_and_keep_them():
             InputError, match="mean: columns are matched by name with those of the covariance, and it lacks"
         ):
             Moments(pd.Series(mean.to_numpy(), index=names), covariance)
+    # Either order may be that of numbers without names.
+    for numbered in (mean.to_numpy(), mean[moved].to_numpy(), mean.reset_index(drop=True)):
+        for crossed in (covariance.loc[moved], covariance[moved]):
+            with pytest.raises(InputError, match=r"covariance: its rows stand in another order than its columns, '"):
+                Moments(numbered, crossed)
+            with pytest.raises(InputError, match=r"pairs\[0\]\[1\]: its rows stand in another order"):
+                MomentHull([(numbered, crossed), (mean, covariance)])
     # Rows that are called otherwise are no columns, and entries that are numbered have no names.
     assert Moments(mean.reset_index(drop=True), covariance.set_axis(["a", "b", "c"])).names == truth.names
 

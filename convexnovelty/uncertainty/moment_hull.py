@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
-from convexnovelty.columns import by_name, entries_by_name, names_of, names_of_entries, places
+from convexnovelty.columns import by_name, entries_by_name, names_of, names_of_entries, places, refuse_two_orders
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.owned import owned
 from convexnovelty.uncertainty.base import Counterpart, MomentSet, UncertaintySet
@@ -25,6 +25,7 @@ def _matched(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[tuple[Array, Array]
     found = []
     for i, (m, S) in enumerate(pairs):
         mean, covariance = f"pairs[{i}][0]", f"pairs[{i}][1]"
+        refuse_two_orders(S, covariance, m, mean)
         centre = entries_by_name(vector(m, mean), m, mean, names, learnt)
         found.append((centre, symmetric(by_name(S, covariance, names, learnt), covariance)))
     return found, None if names is None else tuple(names)
