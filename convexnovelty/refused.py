@@ -129,7 +129,7 @@ def _of_eigenvalues(atom: Any) -> Any:
 
 def _is_symmetric(matrix: Any) -> bool:
     """Whether a matrix is symmetric wherever the square variables in it are, by its value at one such place."""
-    if matrix.is_symmetric() or any(parameter.value is None for parameter in matrix.parameters()):
+    if matrix.is_hermitian() or any(parameter.value is None for parameter in matrix.parameters()):
         return True
     random = np.random.default_rng(23)
     held = [(variable, variable.value) for variable in matrix.variables()]
@@ -142,7 +142,7 @@ def _is_symmetric(matrix: Any) -> bool:
     finally:
         for variable, value in held:
             variable.save_value(value)
-    return bool(np.abs(found - found.T).max(initial=0.0) <= EXPONENT * np.abs(found).max(initial=0.0))
+    return bool(np.abs(found - np.conj(found.T)).max(initial=0.0) <= EXPONENT * np.abs(found).max(initial=0.0))
 
 
 def _numbers(term: Any) -> set[float]:
