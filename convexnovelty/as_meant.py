@@ -8,8 +8,6 @@ Where nothing of u is left at all, as on the diagonal of ``S - cp.diag(cp.diag(S
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +16,11 @@ import scipy.sparse as sp
 from convexnovelty._lazy import cp
 from convexnovelty.quadratic_forms import in_squares
 from convexnovelty.refused import refuse_approximated
+from convexnovelty.trial_points import ROUNDED, anywhere, tried
 
 __all__ = ["as_meant"]
 
 FAR = 1e50  # the size of variables beside which constants, however large, do not hide coefficients in their rounding
-ROUNDED = 1e-12  # share of the terms of a sum, or of the entries of a matrix, up to which something is rounding of them
 
 
 def as_meant(constraint: Any, typical: bool = False, name: str = "membership") -> Any:
@@ -59,47 +57,16 @@ def _cancels(row: Any, typical: bool) -> Any:
     terms, variables = _sizes(row), row.variables()
     valued = [(variable.id, variable.value) for variable in variables if variable.value is not None]
     expected = {key: _largest(value) for key, value in valued if typical}
-    with _tried(variables) as at:
+    with tried(variables) as at:
         constant, largest = at(row, _zeros), at(terms, _zeros)
         rng = np.random.default_rng(29)
-        moved = at(row, lambda variable: FAR * _anywhere(variable, rng))
+        moved = at(row, lambda variable: FAR * anywhere(variable, rng))
         summed = np.abs(at(terms, lambda variable: FAR * _ones(variable)))
         # Entries of a matrix are known to rounding of its largest.
         known = at(terms, lambda variable: np.full(variable.shape, expected.get(variable.id, 0.0)))
         cancelled = np.abs(moved - constant) <= ROUNDED * (summed - np.abs(largest))
     small = np.abs(constant) <= ROUNDED * _largest(known)
     return cancelled & small & ((summed > np.abs(largest)) | (constant != 0))
-
-
-@contextlib.contextmanager
-def _tried(variables: Sequence[Any]) -> Iterator[Callable[[Any, Callable[[Any], Any]], Any]]:
-    """A function from an expression and the entries of each variable to the value there; variables keep their own values."""
-    before = [variable.value for variable in variables]
-
-    def at(expression: Any, entries: Callable[[Any], Any]) -> Any:
-        for variable in variables:
-            variable.save_value(entries(variable))
-        return np.asarray(expression.value)
-
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            yield at
-    finally:
-        for variable, value in zip(variables, before, strict=True):
-            variable.save_value(value)
-
-
-def _anywhere(variable: Any, rng: np.random.Generator) -> Any:
-    """A random point of the span of what a variable may be.
-
-    Its signs, bounds and whole numbers are left out: a point within them has entries that are zero, or equal, by chance.
-    """
-    kind, point = variable.attributes, rng.standard_normal(variable.shape)
-    if variable.is_complex():
-        point = 1j * point if variable.is_imag() else point + 1j * rng.standard_normal(variable.shape)
-    if any(kind[name] for name in ("symmetric", "PSD", "NSD", "hermitian")):
-        return point + np.conj(np.swapaxes(point, -2, -1))
-    return point * np.eye(variable.shape[-1]) if kind["diag"] else point
 
 
 def _ones(variable: Any) -> Any:
@@ -162,8 +129,8 @@ def _symmetric(part: Any) -> Any:
 def _differs_by_rounding(part: Any) -> bool:
     """Whether an affine matrix and its transpose are the same wherever its variables are, by their values at random ones."""
     rng, variables = np.random.default_rng(23), part.variables()
-    points = {variable.id: _anywhere(variable, rng) for variable in variables}
-    with _tried(variables) as at:
+    points = {variable.id: anywhere(variable, rng) for variable in variables}
+    with tried(variables) as at:
         near = at(part, lambda variable: points[variable.id])
         far = at(part, lambda variable: FAR * points[variable.id])
     return all(np.abs(matrix - matrix.T).max() <= ROUNDED * np.abs(matrix).max() for matrix in (near, far))

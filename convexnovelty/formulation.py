@@ -61,7 +61,7 @@ __all__ = [
 
 # What is said of a value that is not told from zero where it is certain not to be.
 NO_DIGIT = "no digit of the value is known"
-# The share of a value that a wall may decide before it is put further out, ten times as far.
+# The share of a value that a wall may decide: put ten times as far it changes the value by nine times as much, which is within 1e-6.
 LEANED = 1e-7
 # What is said of an attempt whose point was only where the optimum was looked for.
 SETTLED = "the optimum to rounding was found from its point"

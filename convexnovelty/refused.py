@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
+from convexnovelty.trial_points import ROUNDED, anywhere, tried
 from convexnovelty.validation import SHOWN, shown
 
 __all__ = ["divides_by_zero", "refuse_approximated", "refuse_division", "refuse_not_convex", "refuse_unlimited"]
@@ -28,9 +29,8 @@ def refuse_not_convex(problem: Any, name: str) -> None:
     if problem.is_dcp():
         return
     wrong = next((term for term in (problem.objective, *problem.constraints) if not term.is_dcp()), problem)
-    text = " ".join(str(wrong).split())
     raise InputError(
-        f"problem: {name} has {text if len(text) <= SHOWN else text[:SHOWN] + '...'}, which is not convex by the rules of CVXPY; "
+        f"problem: {name} has {_written(wrong)}, which is not convex by the rules of CVXPY; "
         "write it with functions that are, or solve it by CVXPY with a solver that asks for no convexity"
     )
 
@@ -49,9 +49,8 @@ def divides_by_zero(term: Any) -> bool:
 def refuse_division(given: Any, name: str) -> None:
     """Raise InputError where a constraint or a term would be lost, or become infinite, over a zero."""
     if isinstance(given, (cp.Constraint, cp.Expression)) and divides_by_zero(given):
-        text = " ".join(str(given).split())
         raise InputError(
-            f"{name}: {text if len(text) <= SHOWN else text[:SHOWN] + '...'} divides by zero, where CVXPY leaves terms out; multiply "
+            f"{name}: {_written(given)} divides by zero, where CVXPY leaves terms out; multiply "
             "the other side instead, or leave the entry out"
         )
 
@@ -131,18 +130,16 @@ def _is_symmetric(matrix: Any) -> bool:
     """Whether a matrix is symmetric wherever the square variables in it are, by its value at one such place."""
     if matrix.is_hermitian() or any(parameter.value is None for parameter in matrix.parameters()):
         return True
-    random = np.random.default_rng(23)
-    held = [(variable, variable.value) for variable in matrix.variables()]
-    try:
-        for variable, _ in held:
-            value = random.standard_normal(variable.shape)
-            square = value.ndim == 2 and value.shape[0] == value.shape[1]
-            variable.save_value(variable.project(value + value.T if square else value))
-        found = np.asarray(matrix.value.toarray() if sp.issparse(matrix.value) else matrix.value)
-    finally:
-        for variable, value in held:
-            variable.save_value(value)
-    return bool(np.abs(found - np.conj(found.T)).max(initial=0.0) <= EXPONENT * np.abs(found).max(initial=0.0))
+    rng, variables = np.random.default_rng(23), matrix.variables()
+
+    def symmetric(variable: Any) -> Any:
+        point = anywhere(variable, rng)
+        square = point.ndim == 2 and point.shape[0] == point.shape[1]
+        return point + np.conj(point.T) if square else point
+
+    with tried(variables) as at:
+        found = at(matrix, symmetric)
+    return bool(np.abs(found - np.conj(found.T)).max(initial=0.0) <= ROUNDED * np.abs(found).max(initial=0.0))
 
 
 def _numbers(term: Any) -> set[float]:

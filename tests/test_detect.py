@@ -797,11 +797,12 @@ def test_an_index_of_consecutive_numbers_labels_the_rows_if_it_has_a_name(
     for name, rows, first in (("a", TRAIN, 100), ("b", NEW, 5000)):
         index = pd.RangeIndex(first, first + 2 * len(rows), 2, name="customer")
         rows.set_axis(index).to_parquet(f"{name}.parquet")
-    text = detect(capsys, "a.parquet", "b.parquet", "--index", "customer", "--out", "o.csv", "--force")
+    detect(capsys, "a.parquet", "b.parquet", "--index", "customer", "--out", "o.csv", "--force")
     assert pd.read_csv("o.csv").label.tolist() == [5000 + 2 * k for k in range(len(NEW))]
     assert "the index in the file, 'customer', labels the rows" in detect(capsys, "a.parquet", "b.parquet")
     NEW.set_axis(pd.RangeIndex(5, 5 + len(NEW))).to_parquet("b.parquet")
-    assert "labels the rows" not in detect(capsys, "train.csv", "b.parquet") and "row 1" in text
+    plain = detect(capsys, "train.csv", "b.parquet")
+    assert "labels the rows" not in plain and "(row " not in plain
 
 
 @pytest.mark.parametrize("index", [None, ["A", "B"]])

@@ -47,7 +47,7 @@ ENROLS_NOTHING = "what is derived from every set's membership"
 
 BROKEN = 1e-7  # share of what a constraint is broken by a little way off the centre up to which it holds there
 POINT = 1e-3  # size, as a share of the centre's, that a solver may leave of a set that is a point
-ROOT = 0.3  # the same of a sum of fourth powers, which is taken for a point where values of constraints say so
+ROOT = 0.3  # what it may leave of high powers, the twelfth root of 1e-6: there values of constraints decide
 NEAR = 0.5  # distance, beside the set's size, up to which a centre may be a member: rounding moves a thin one by much
 TINY = 1e-2  # share of its unit below which what a joint set adds to its centre is measured in a unit of its own
 SHOWN = 1e-6  # share of a variance that no solver takes for none
