@@ -23,6 +23,8 @@ __all__ = ["Decoder", "Encoder", "NotSaved"]
 KIND = "$"
 FITTED = re.compile(r"[a-z][a-z0-9_]*_")
 DTYPES = ("<f8", "<i8", "|b1")
+TIMES = re.compile(r"<[Mm]8\[[0-9]{0,6}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
+OUTPUTS = ("default", "pandas", "polars")
 # What moments remember of those that they were made from.
 MADE_FROM = ("own_axes", "forced_diagonal")
 
@@ -147,6 +149,9 @@ class Encoder:
     def _array(self, value: Any, where: str) -> dict[str, Any]:
         if value.dtype.kind == "U" or (value.dtype == object and all(isinstance(item, str) for item in value.flat)):
             return {KIND: "strings", "object": value.dtype == object, "items": value.ravel().tolist()}
+        if value.dtype.kind in "mM":
+            times = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+            return {KIND: "times", "type": times.dtype.str, "counts": self._array(times.view("<i8"), where)}
         if value.dtype.kind in "iu":
             if value.size and int(value.max()) > np.iinfo(np.int64).max:
                 raise InputError(
@@ -170,12 +175,15 @@ class Encoder:
             raise InputError(f"{where}: {type(value).__name__} was found, which a model file does not hold")
         parameters = value.get_params(deep=False)
         fitted = {key: item for key, item in vars(value).items() if key not in parameters and FITTED.fullmatch(key)}
-        return {
+        made: dict[str, Any] = {
             KIND: "estimator",
             "name": name,
             "parameters": {key: self._parameter(item, key) for key, item in parameters.items()},
             "fitted": {key: self.node(item, key) for key, item in fitted.items()},
         }
+        # What set_output asked of a scaler is no parameter, and without it the next step misses the names of its columns.
+        output = getattr(value, "_sklearn_output_config", {}).get("transform")
+        return made if output is None else {**made, "output": output}
 
     def _parameter(self, value: Any, name: str) -> Any:
         kept = len(self.arrays)
@@ -205,6 +213,8 @@ class Decoder:
         if kind == "strings":
             items = [_text(item) for item in node["items"]]
             return np.array(items, dtype=object if node["object"] is True else str)
+        if kind == "times":
+            return _times(node["type"], self.value(node["counts"]))
         if kind in ("list", "tuple"):
             items = [self.value(item) for item in node["items"]]
             return items if kind == "list" else tuple(items)
@@ -265,7 +275,18 @@ class Decoder:
             if not FITTED.fullmatch(name) or hasattr(made, name):
                 raise InputError(f"{node['name']}: no fitted attribute is called {name!r}")
             setattr(made, name, self.value(item))
+        if "output" in node:
+            if node["output"] not in OUTPUTS or not hasattr(made, "set_output"):
+                raise InputError(f"{node['name']}: output {node['output']!r} was found")
+            made.set_output(transform=node["output"])
         return made
+
+
+def _times(unit: Any, counts: Any) -> Any:
+    """Dates or durations by their numbers of a unit; only the units of NumPy are read as one."""
+    if not TIMES.fullmatch(_text(unit)) or counts.dtype.str != "<i8":
+        raise InputError(f"times of type {unit!r} were found")
+    return counts.view(unit)
 
 
 def _sparse_rows(data: Any, indices: Any, indptr: Any, shape: Any) -> Any:

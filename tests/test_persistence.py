@@ -98,6 +98,30 @@ def test_a_pipeline_with_units_and_names_is_saved(tmp_path: Path) -> None:
     np.testing.assert_array_equal(notes["rows"], X)
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_what_a_scaler_puts_out_is_kept(tmp_path: Path) -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(DATA[:80, :3], columns=["radius", "Länge", "c"])
+    for kind in ("pandas", "default"):
+        made = make_pipeline(StandardScaler().set_output(transform=kind), E.OneClassSVM()).fit(frame)
+        persistence.save(made, tmp_path / "m.npz", overwrite=True)
+        loaded = persistence.load(tmp_path / "m.npz")
+        assert type(loaded[0].transform(frame)) is type(made[0].transform(frame))
+        np.testing.assert_array_equal(loaded.decision_function(frame), made.decision_function(frame))
+
+
+@pytest.mark.parametrize("unit", ["D", "ns", "15m"])
+def test_classes_may_be_dates(unit: str, tmp_path: Path) -> None:
+    days = np.array(["2020-02-29", "1950-01-01"], f"datetime64[{unit}]")
+    made = E.TwoClassMPM().fit(TWO[0], np.repeat(days, [len(X), len(NEW)]))
+    persistence.save(made, tmp_path / "m.npz")
+    found = persistence.load(tmp_path / "m.npz").predict(TWO[0])
+    assert found.dtype == days.dtype
+    np.testing.assert_array_equal(found, made.predict(TWO[0]))
+    assert set(found.astype("datetime64[D]").astype(str)) == {"2020-02-29", "1950-01-01"}
+
+
 def test_the_same_model_gives_the_same_bytes_and_numpy_reads_them(tmp_path: Path) -> None:
     made = E.OneClassSVM().fit(X)
     for name in "ab":
@@ -261,6 +285,13 @@ FORGERIES: dict[str, Any] = {
     "notes that are no mapping": lambda h, m: h.update(notes=1),
     "nothing fitted": lambda h, m: h["model"].update(fitted={}),
     "no estimator": lambda h, m: h.update(model=7),
+    "an output of no scaler": lambda h, m: h["model"].update(output="pandas"),
+    "times of another type": lambda h, m: h["model"]["fitted"].update(
+        seen_={"$": "times", "type": "O,<i8", "counts": 1}
+    ),
+    "times without counts": lambda h, m: h["model"]["fitted"].update(
+        seen_={"$": "times", "type": "<M8[D]", "counts": "abc"}
+    ),
 }
 
 
