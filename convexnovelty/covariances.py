@@ -24,16 +24,20 @@ ROUNDING = 10.0
 # A negative eigenvalue below this share of the largest is rounding of whoever computed the covariance.
 NEGATIVE = 1e-10
 
+# In columns of very different size that is more than the small ones hold. Rounding leaves on the diagonal this share of the
+# largest variance and of a mean's square, of which moments may be differences, and correlations beyond one by no more than that.
+LEFT, BEYOND = 1e-13, 1e-6
+
 # (scale, sigma, axes) with S = D V' diag(sigma^2) V D, D = diag(scale), V = axes of shape (r, p) with orthonormal rows
 Spectrum = tuple[Array, Array, Array]
 
 
-def spectrum(S: Array, name: str = "covariance") -> Spectrum:
+def spectrum(S: Array, name: str = "covariance", mean: Array | None = None) -> Spectrum:
     r"""Scales, deviations and axes of a symmetric matrix, :math:`S = D V' \mathrm{diag}(\sigma^2) V D`.
 
     The rows of V are the eigenvectors of the correlation matrix with an eigenvalue above 10 p eps times the largest:
     a negative one of that size is rounding, and so may a positive one be. Raises IndefiniteError, with the eigenvalue, if S
-    has a negative one that rounding does not explain.
+    has a negative one that rounding does not explain, for which ``mean`` is as :func:`refuse_indefinite` has it.
     """
     p = S.shape[0]
     variances = S.diagonal()
@@ -47,22 +51,37 @@ def spectrum(S: Array, name: str = "covariance") -> Spectrum:
     # eigenvalues in the given units decide.
     values, vectors = np.linalg.eigh(S)
     largest = float(np.abs(values).max())
-    _judged(values, name)
+    _judged(S, values, name, mean)
     keep = values > ROUNDING * p * EPS * largest
     return np.ones(p), np.sqrt(values[keep][::-1]), np.ascontiguousarray(vectors[:, keep].T[::-1])
 
 
-def refuse_indefinite(S: Array, name: str) -> None:
-    """Raise IndefiniteError for a symmetric matrix with an eigenvalue that is negative by more than rounding."""
-    _judged(np.linalg.eigvalsh(S), name)
+def refuse_indefinite(S: Array, name: str, mean: Array | None = None) -> None:
+    """Raise IndefiniteError for a symmetric matrix with an eigenvalue that is negative by more than rounding.
+
+    With a ``mean`` its correlations are judged too; zeros where there is none.
+    """
+    _judged(S, np.linalg.eigvalsh(S), name, mean)
 
 
-def _judged(values: NDArray[Any], name: str) -> None:
-    if values[0] < -NEGATIVE * float(np.abs(values).max()):
+def _judged(S: Array, values: NDArray[Any], name: str, mean: Array | None) -> None:
+    largest = float(np.abs(values).max())
+    if values[0] < -NEGATIVE * largest - (0.0 if mean is None else LEFT * float(mean @ mean)):
         raise IndefiniteError(
             f"{name}: not positive semidefinite, its least eigenvalue is {values[0]:.6g} where the largest is "
             f"{values[-1]:.6g}; give a covariance matrix",
             float(values[0]),
+        )
+    if mean is None or values[0] >= 0:
+        return
+    with_rounding = S + LEFT * np.diag(largest + mean**2)
+    size = np.sqrt(with_rounding.diagonal().clip(LEFT * largest))
+    least = float(np.linalg.eigvalsh(with_rounding / size / size[:, None])[0])
+    if least < -BEYOND:
+        raise IndefiniteError(
+            f"{name}: not positive semidefinite, in units of its columns' deviations its least eigenvalue is {least:.6g}; "
+            "give a covariance matrix",
+            least,
         )
 
 

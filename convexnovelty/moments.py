@@ -275,7 +275,7 @@ class Moments:
     @cached_property
     def _spectrum(self) -> Spectrum:
         if self._dense is not None:
-            return spectrum(self._dense)
+            return spectrum(self._dense, mean=self.mean)
         if self.representation == "diagonal":
             kept = np.flatnonzero(self._specific > 0)
             return np.sqrt(self._specific), np.ones(kept.size), np.eye(self.dimension)[kept]

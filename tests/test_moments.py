@@ -18,7 +18,7 @@ from convexnovelty import datasets, estimates, moment_classifier, single_class_m
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.factor_model import factor_model
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty import MomentHull
+from convexnovelty.uncertainty import CovarianceHull, MomentHull
 
 REPRESENTATIONS = ("dense", "diagonal", "low_rank")
 
@@ -552,6 +552,38 @@ def test_indefinite_covariances_are_refused_with_the_eigenvalue(S: Any) -> None:
     with pytest.raises(IndefiniteError, match="covariance") as caught:
         Moments([0.0, 0.0], S)
     assert caught.value.eigenvalue == pytest.approx(np.linalg.eigvalsh(S)[0], rel=1e-12)
+
+
+WRONG = np.array([[1e10, 0.0, 0.0], [0.0, 1.0, 1.3], [0.0, 1.3, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("S", "least"), [(WRONG, -0.3), (np.diag([1e10, -0.5, 1.0]), -500.0)], ids=["correlation", "variance"]
+)
+def test_indefinite_covariances_are_refused_beside_a_large_column(S: Any, least: float) -> None:
+    for make in (
+        lambda: Moments(np.zeros(3), S),
+        lambda: CovarianceHull([np.eye(3), S]),
+        lambda: MomentHull([(np.zeros(3), S)]),
+    ):
+        with pytest.raises(
+            IndefiniteError, match="in units of its columns' deviations its least eigenvalue is -"
+        ) as caught:
+            make()
+        assert caught.value.eigenvalue == pytest.approx(least, rel=0.01)
+
+
+def test_what_a_difference_of_moments_leaves_is_not_indefiniteness() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        n, p = int(rng.integers(3, 2000)), int(rng.integers(2, 7))
+        X = rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
+        X[:, 0], X[:, 1] = (0.0, X[:, 1]) if rng.random() < 0.5 else (X[:, 0], X[:, 0] / 3)
+        X = X * 10.0 ** rng.uniform(-3, 4, p) + rng.standard_normal(p) * 10.0 ** rng.uniform(-1, 4, p)
+        mean = X.mean(axis=0)
+        made = Moments(mean, X.T @ X / n - np.outer(mean, mean))
+        # Differences are known to the rounding of squared means.
+        np.testing.assert_allclose(made.variances, X.var(axis=0), rtol=1e-9, atol=1e-13 * float(mean @ mean))
 
 
 def test_b25_rounding_is_not_indefiniteness() -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.columns import by_name, names_of, places
-from convexnovelty.errors import IndefiniteError, InputError
+from convexnovelty.covariances import refuse_indefinite
+from convexnovelty.errors import InputError
 from convexnovelty.owned import read_only
 from convexnovelty.uncertainty.base import CovarianceSet, UncertaintySet
 from convexnovelty.uncertainty.tools import range_factor
@@ -49,9 +50,7 @@ class CovarianceHull(CovarianceSet):
                 f"scenarios: shapes {[S.shape for S in self.scenarios]} were found; give at least one, all alike"
             )
         for i, S in enumerate(self.scenarios):
-            least = float(np.linalg.eigvalsh(S)[0])
-            if least < -1e-10 * float(np.abs(S).max()):
-                raise IndefiniteError(f"scenarios[{i}]: its least eigenvalue is {least:.6g}; give covariances", least)
+            refuse_indefinite(S, f"scenarios[{i}]", np.zeros(len(S)))
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

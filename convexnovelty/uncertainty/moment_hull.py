@@ -9,7 +9,8 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.columns import by_name, entries_by_name, names_of, names_of_entries, places, refuse_two_orders
-from convexnovelty.errors import IndefiniteError, InputError
+from convexnovelty.covariances import refuse_indefinite
+from convexnovelty.errors import InputError
 from convexnovelty.owned import owned
 from convexnovelty.uncertainty.base import Counterpart, MomentSet, UncertaintySet
 from convexnovelty.uncertainty.tools import range_factor
@@ -60,12 +61,8 @@ class MomentHull(MomentSet):
         self.pairs: list[tuple[Array, Array]] = owned(matched)
         if len({n for m, S in self.pairs for n in (m.size, *S.shape)}) != 1:
             raise InputError("pairs: means and covariances are not all of one dimension, or there are none")
-        for i, (_, S) in enumerate(self.pairs):
-            least = float(np.linalg.eigvalsh(S)[0])
-            if least < -1e-10 * float(np.abs(S).max()):
-                raise IndefiniteError(
-                    f"pairs[{i}]: the covariance has the eigenvalue {least:.6g}; give covariances", least
-                )
+        for i, (m, S) in enumerate(self.pairs):
+            refuse_indefinite(S, f"pairs[{i}][1]", m)
 
     def centred(self, moments: Any) -> Any:
         """A copy around nominal moments, the pairs in the order of their columns where both have names."""
