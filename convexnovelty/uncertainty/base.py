@@ -22,6 +22,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.membership import Counterpart, as_counterpart, convex
 from convexnovelty.owned import read_only
 from convexnovelty.uncertainty.constructed import computed, contained, is_alike, is_container, is_number, remembered
+from convexnovelty.uncertainty.tools import exponent
 from convexnovelty.validation import LARGEST, SMALLEST, Array, integer, nonnegative, number, shown, vector
 
 __all__ = [
@@ -180,6 +181,7 @@ class UncertaintySet(_Made):
     nominal_at_zero : whether a radius of zero leaves the centre alone.
     source : where the set and its counterpart come from.
     grows_by : the number that makes the set larger, which a calibration sets.
+    exponents : which of its numbers are exponents of norms, from 1 to infinity.
     """
 
     exactness: Exactness = "exact"
@@ -190,6 +192,7 @@ class UncertaintySet(_Made):
     source: str = ""
     family: ClassVar[str] = ""
     grows_by: ClassVar[str] = "radius"
+    exponents: ClassVar[tuple[str, ...]] = ()
     radius: float = 1.0
     __array_ufunc__ = None  # lets NumPy's numbers and arrays leave ``2 * set`` and ``set + array`` to the set
     _tuner: _Tuner | None = None
@@ -375,10 +378,17 @@ class UncertaintySet(_Made):
         for name in changes:
             if name not in known:
                 raise InputError(f"{self!r}: there is no number {name!r}; known are {', '.join(known) or 'none'}")
-        new = {name: _like(vars(self)[name], value, name) for name, value in changes.items()}
+        new = {name: self._like(name, value) for name, value in changes.items()}
         made = self._copy(**self._computed(new), **new, _tuner=None)
         made.validate()
         return made
+
+    def _like(self, name: str, value: Any) -> Any:
+        """``value`` as a number of the kind that the set holds under a name."""
+        if name in self.exponents:
+            return exponent(value, name)
+        whole = isinstance(vars(self)[name], numbers.Integral) and float(value).is_integer()
+        return integer(value, name) if whole else number(value, name)
 
     def _computed(self, new: dict[str, Any]) -> dict[str, Any]:
         """What the constructor computes from numbers and keeps beside them: it must follow where they change."""
@@ -389,7 +399,7 @@ class UncertaintySet(_Made):
         present = vars(self)[name]
         for other in (2 * present + 1, present / 2):
             try:
-                made = self._computed({name: _like(present, other, name)})
+                made = self._computed({name: self._like(name, other)})
             except InputError:  # the class takes no such number
                 continue
             return all(is_alike(vars(self)[held], value) for held, value in made.items() if held not in MANAGED)
@@ -459,7 +469,7 @@ class UncertaintySet(_Made):
         self._assign(name, value)
 
     def _assign(self, name: str, value: Any) -> None:
-        new = {name: _like(vars(self)[name], value, name)}
+        new = {name: self._like(name, value)}
         changed = self._computed(new) | new
         self._forget()
         for attribute, held in changed.items():
@@ -690,12 +700,6 @@ def scaled(factor: Any, counterpart: Counterpart | cp.Expression) -> Counterpart
         lifted = epigraph(made.value)
         return Counterpart(factor * lifted.value, [*made.constraints, *lifted.constraints])
     return Counterpart(factor * made.value, made.constraints)
-
-
-def _like(old: Any, value: Any, name: str) -> Any:
-    """``value`` as a number of the kind of ``old``."""
-    whole = isinstance(old, numbers.Integral) and float(value).is_integer()
-    return integer(value, name) if whole else number(value, name)
 
 
 def _short(value: Any) -> str:

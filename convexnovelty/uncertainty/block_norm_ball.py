@@ -32,6 +32,7 @@ class BlockNormBall(PointSet):
     """
 
     exactness = "exact"
+    exponents = ("p", "r")
     basis_dependent = True
     source = "Hölder's inequality, twice; group norms as in Yuan and Lin (2006)"
 
@@ -56,10 +57,6 @@ class BlockNormBall(PointSet):
     def size(self) -> int:
         """The number of coordinates that the blocks name."""
         return sum(len(block) for block in self.blocks)
-
-    def numbers(self) -> dict[str, float]:
-        """The radius, and the exponents that are finite."""
-        return {name: value for name, value in super().numbers().items() if math.isfinite(value)}
 
     def _norm(self, v: Any, p: float, r: float) -> Any:
         return p_norm(cp.hstack([p_norm(v[list(block)], p) for block in self.blocks]), r)

@@ -211,7 +211,7 @@ def _follows(uncertainty: UncertaintySet, name: str, given: tuple[Any, ...], num
     rng, present = np.random.default_rng(5), plain.numbers()[number]
     size = _size(uncertainty)
     direction = [rng.standard_normal(x.shape) / size if getattr(x, "shape", ()) else 1.0 for x in given]
-    for other in (2 * present + 1, present / 2):
+    for other in (2 * present + 1, present / 2) if np.isfinite(present) else ():
         try:
             anew = evaluate(_stated_at(plain.replaced(**{number: other}), name, direction))
             tunable = plain.tunable()

@@ -365,6 +365,8 @@ def _elsewhere(uncertainty: UncertaintySet, name: str) -> list[Any]:
     In the number's own unit: beside a radius of 1e-14 another one of 1e-3 is a set that no solver knows.
     """
     value = uncertainty.numbers()[name]
+    if not math.isfinite(value):  # an exponent, at which a norm is no neighbour of the next ones
+        return []
     step = 1e-3 * abs(value) if value else 1e-3
     found: list[Any] = uncertainty.kept(
         f"elsewhere {name}",

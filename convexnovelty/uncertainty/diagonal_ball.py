@@ -29,6 +29,7 @@ class DiagonalBall(CovarianceSet):
     """
 
     exactness = "exact"
+    exponents = ("p",)
     basis_dependent = True
     source = "Hölder's inequality on the squares of the direction"
 
@@ -40,10 +41,6 @@ class DiagonalBall(CovarianceSet):
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """A round ball, and the two polyhedral ones."""
         return [cls(2, 0.5), cls(1, 0.5), cls(math.inf, 0.5)]
-
-    def numbers(self) -> dict[str, float]:
-        """The radius, and the exponent where it is finite."""
-        return {name: value for name, value in super().numbers().items() if math.isfinite(value)}
 
     def membership(self, S: cp.Expression) -> list[Any]:
         """The difference is diagonal and its diagonal is short."""

@@ -30,6 +30,7 @@ class NormBall(PointSet):
     """
 
     exactness = "exact"
+    exponents = ("p",)
     rotation_invariant: Any = Claim(lambda self: self.p == 2)
     hereditary: Any = Claim(lambda self: self.p == 2)
     source = "Hölder's inequality; Ben-Tal, El Ghaoui and Nemirovski, Robust Optimization, section 1.3"
@@ -43,10 +44,6 @@ class NormBall(PointSet):
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
         """The three polyhedral and round balls, and one in between."""
         return [cls(2, 0.5), cls(1, 0.5), cls(math.inf, 0.5), cls(3, 0.5)]
-
-    def numbers(self) -> dict[str, float]:
-        """The radius, and the exponent where it is finite."""
-        return {name: value for name, value in super().numbers().items() if math.isfinite(value)}
 
     def membership(self, u: cp.Expression) -> list[Any]:
         """The distance is at most the radius."""

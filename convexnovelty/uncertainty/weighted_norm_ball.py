@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ class WeightedNormBall(PointSet):
     """
 
     exactness = "exact"
+    exponents = ("p",)
     basis_dependent = True
     source = "Hölder's inequality after a change of variables; Ben-Tal, El Ghaoui and Nemirovski, Robust Optimization"
 
@@ -53,10 +53,6 @@ class WeightedNormBall(PointSet):
     def size(self) -> int:
         """The order of the weights."""
         return int(self.weights.shape[0])
-
-    def numbers(self) -> dict[str, float]:
-        """The radius, and the exponent where it is finite."""
-        return {name: value for name, value in super().numbers().items() if math.isfinite(value)}
 
     def membership(self, u: cp.Expression) -> list[Any]:
         """The weighted distance is at most the radius."""

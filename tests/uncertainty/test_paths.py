@@ -12,6 +12,7 @@ import convexnovelty as cn
 from convexnovelty import derivation
 from convexnovelty import uncertainty as sets
 from convexnovelty.declare import call
+from convexnovelty.errors import InputError
 
 METHODS = {method.name: method for method in derivation.methods().values() if method.takes is not None}
 
@@ -74,3 +75,34 @@ def test_several_numbers_are_walked_together():
     )
     with pytest.raises(ValueError, match=r"^path: 2 of radius, 1 of confidence were found"):
         problem.path(radius=[0.1, 0.2], confidence=[0.5])
+
+
+NORMS: list[Any] = [
+    lambda p: sets.NormBall(p, 0.2),
+    lambda p: sets.WeightedNormBall(np.diag([1.0, 2.0, 3.0]), p, 0.2),
+    lambda p: sets.BlockNormBall([[0], [1, 2]], p, np.inf, 0.2),
+    lambda p: sets.BlockNormBall([[0], [1, 2]], 2, p, 0.2),
+    lambda p: 2.0 * sets.NormBall(p, 0.1),
+    lambda p: sets.MeanWithin(sets.NormBall(p, 0.2)),
+    lambda p: sets.DiagonalBall(p, 0.2),
+]
+
+
+@pytest.mark.parametrize("ball", NORMS)
+def test_an_exponent_goes_to_infinity_and_back(ball):
+    X = np.random.default_rng(4).normal([4.0, 3.0, 5.0], 1.0, (30, 3))
+
+    def posed(exponent: float) -> cn.Formulation:
+        if isinstance(ball(2), sets.PointSet):
+            return cn.uncertain_points(cn.LinearFeatures(X), 0.2, ball(exponent))
+        return cn.single_class_mpm(cn.Moments.estimate(X), 0.4, uncertainty=ball(exponent))
+
+    (name,) = {"p", "r"} & {key for key, value in ball(3).numbers().items() if value == 3}
+    anew = [posed(exponent).solve().objective for exponent in (2.0, np.inf, 3.0)]
+    walked = [found.objective for found in posed(1.0).path(**{name: [2.0, np.inf, 3.0]})]
+    np.testing.assert_allclose(walked, anew, rtol=1e-6)
+    assert posed(np.inf).set(**{name: 2}).solve().objective == pytest.approx(anew[0], rel=1e-6)
+    assert ball(np.inf).numbers()[name] == np.inf
+    for wrong in (0.5, -np.inf, np.nan):
+        with pytest.raises(InputError, match=f"{name}: "):
+            ball(2).replaced(**{name: wrong})
