@@ -17,7 +17,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from convexnovelty.cholesky import full_cholesky, nearest_semidefinite, partial_cholesky
-from convexnovelty.columns import by_name, columns_as_rows, names_of
+from convexnovelty.columns import by_name, names_of
 from convexnovelty.errors import IndefiniteError, InputError
 from convexnovelty.kernels import Kernel, Linear, Precomputed, as_kernel
 from convexnovelty.owned import read_only
@@ -263,7 +263,7 @@ class KernelFeatures(FeatureMap):
 
     def __init__(self, X: Any, kernel: Any = None, rank: int | None = None, tolerance: float = TOLERANCE) -> None:
         kernel = as_kernel(kernel)
-        X = columns_as_rows(X) if isinstance(kernel, Precomputed) else X
+        X = kernel.known(X)
         self.names = names_of(X)
         self.tolerance = positive(tolerance, "tolerance")
         self.rank = None if rank is None else integer(rank, "rank", 1)

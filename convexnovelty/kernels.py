@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from convexnovelty.columns import by_name, names_of
+from convexnovelty.columns import by_name, columns_as_rows, names_of
 from convexnovelty.distances import laplacian_gamma, scale_gamma, squared_distances, squared_norms
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.sparse_rows import is_sparse, rows_of, sparse_products
@@ -96,6 +96,10 @@ class Kernel(ABC):
                 f"rows; use a linear, Gaussian or polynomial kernel, or pass {name}.toarray()"
             )
         return points(X, name)
+
+    def known(self, X: Any) -> Any:
+        """What is learnt from, as it was given, with the columns of a labelled Gram matrix in the order of its rows."""
+        return X
 
     def __call__(self, X: Any, Z: Any = None) -> Array:
         """k(x_i, z_j) of shape (n, m); ``Z`` left out means ``X``.
@@ -389,6 +393,10 @@ class Precomputed(Kernel):
     """The kernel of a Gram matrix that the user computed: there are no points, so nothing can be evaluated here."""
 
     name: ClassVar[str] = "precomputed"
+
+    def known(self, X: Any) -> Any:
+        """See :meth:`Kernel.known`."""
+        return columns_as_rows(X)
 
     def evaluate(self, X: Array, Z: Array) -> Array:
         """Raises InputError, since there is no formula."""

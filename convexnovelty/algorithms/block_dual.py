@@ -110,13 +110,13 @@ def dual_path(
 def decision(points: Any, kernel: Any, weights: Any, Z: Any, *, threads: int = 1) -> Array:
     """f(z) = sum_i weights_i k(x_i, z) for the rows of Z, shape (m,); the weights are y_i a_i, without an offset.
 
-    For a precomputed kernel ``Z`` has the rows k(z, x_i) of shape (m, n) and ``points`` is not used.
+    For a precomputed kernel ``Z`` has the rows k(z, x_i) of shape (m, n), and of ``points`` the names alone are used, by
+    which columns of a labelled ``Z`` are found.
     """
     kernel = as_kernel(kernel)
+    rows = kernel.rows(by_name(Z, "Z", names_of(kernel.known(points)), "points"), "Z")
     if isinstance(kernel, Precomputed):
-        rows = kernel.rows(Z, "Z")
         return np.asarray(rows @ vector(weights, "weights", rows.shape[1]))
-    rows = kernel.rows(by_name(Z, "Z", names_of(points), "points"), "Z")
     if not numeric(weights, "weights").any():
         return np.zeros(rows.shape[0])
     known = kernel.rows(points, "points")
@@ -149,7 +149,7 @@ class _Program:
 
     @classmethod
     def of(cls, points: Any, kernel: Any, linear: Any, y: Any, total: float | None, threads: int) -> _Program:
-        X = as_kernel(kernel).rows(points, "points")
+        X = as_kernel(kernel).rows(as_kernel(kernel).known(points), "points")
         fitted = as_kernel(kernel).fitted(X)
         gram = gram_of(X, fitted, integer(threads, "threads", 1))
         if isinstance(fitted, Precomputed) or not fitted.semidefinite:

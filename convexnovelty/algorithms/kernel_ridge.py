@@ -127,7 +127,7 @@ def kernel_ridge(
     InputError for arguments out of range, IndefiniteError where the kernel shows not to be positive semidefinite, and
     SolverError with the residual that was reached where iterations end above the tolerance.
     """
-    X = check_points(points, "points")
+    X = check_points(as_kernel(kernel).known(points), "points")
     kernel = as_kernel(kernel).fitted(X)
     rho, tolerance = positive(ridge, "ridge"), positive(tolerance, "tolerance")
     gram = gram_of(X, kernel, integer(threads, "threads", 1))
@@ -311,7 +311,7 @@ def low_rank_error(
     :math:`\|r\|`, which is divided by the standard deviation of the scores. Beyond a thousand points the residual is
     estimated from a thousand rows that are drawn, so that this costs no n^2 kernel values.
     """
-    X = check_points(points, "points")
+    X = check_points(as_kernel(kernel).known(points), "points")
     kernel = as_kernel(kernel).fitted(X)
     C, q = np.asarray(coordinates), _roots(weights, len(coordinates))
     h = _woodbury(q[:, None] * C, positive(ridge, "ridge"))(q)

@@ -14,6 +14,7 @@ from sklearn.svm import SVC, OneClassSVM
 
 from convexnovelty.algorithms import blocks, gaussian_gram, gram
 from convexnovelty.algorithms.block_dual import decision, dual_path, kkt_violation, solve_dual
+from convexnovelty.algorithms.kernel_ridge import kernel_ridge
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.errors import IndefiniteError, InputError, SolverError
 from convexnovelty.kernels import from_callable, gaussian, laplacian, linear, polynomial, precomputed, sigmoid
@@ -166,6 +167,27 @@ def test_decision_of_every_kernel_of_many_points():
         assert decision(X, kernel, weights, Z) == pytest.approx(kernel.fitted(X)(Z, X) @ weights, rel=1e-9, abs=1e-11)
     assert decision(None, precomputed(), weights, Z[:, :1] * np.ones(50)) == pytest.approx(Z[:, 0] * weights.sum())
     assert (decision(X, gaussian(gamma=1.0), np.zeros(50), Z) == 0).all()
+
+
+def test_a_labelled_gram_matrix_is_that_of_its_rows_wherever_its_columns_stand():
+    import pandas as pd
+
+    rng = np.random.default_rng(2)
+    X, Z, kernel = mixture(40), mixture(9, seed=3), gaussian(gamma=0.3)
+    names = [f"point {i}" for i in range(40)]
+    order = rng.permutation(40)
+    K, shuffled = kernel(X), pd.DataFrame(kernel(X)[:, order], names, [names[i] for i in order])
+    plain = solve_dual(K, precomputed(), outlier_fraction=0.2, tolerance=1e-10)
+    found = solve_dual(shuffled, precomputed(), outlier_fraction=0.2, tolerance=1e-10)
+    assert found.multipliers == pytest.approx(plain.multipliers, abs=1e-12)
+    assert dual_path(shuffled, precomputed(), [0.2])[0].objective == pytest.approx(plain.objective, rel=1e-3)
+    assert kkt_violation(shuffled, found, 1 / 8) < 1e-9
+    rows = pd.DataFrame(kernel(Z, X[order]), columns=[names[i] for i in order])
+    assert decision(shuffled, precomputed(), found.multipliers, rows) == pytest.approx(
+        decision(X, kernel, plain.multipliers, Z), abs=1e-12
+    )
+    ridge = kernel_ridge(shuffled, precomputed(), 0.1).scores
+    assert ridge == pytest.approx(kernel_ridge(X, kernel, 0.1).scores, abs=1e-10)
 
 
 def test_values_known_by_hand():
