@@ -428,7 +428,9 @@ def probe_points(instance: Instance) -> Any:
         return features.training
     if (moments := instance.arguments.get("moments")) is not None:
         spread = np.random.default_rng(0).standard_normal((50, moments.dimension))
-        return moments.mean + moments.unit * spread
+        # Each column in its own size: at a length of the largest one a small one is a million deviations away.
+        sizes = np.sqrt(moments.variances + moments.mean**2)
+        return moments.mean + np.where(sizes > 0, sizes, moments.unit) * spread
     return None
 
 

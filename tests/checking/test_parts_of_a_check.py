@@ -374,6 +374,10 @@ def test_probe_points_are_the_instances_own_or_lie_around_it():
     around = probe_points(Instance("i", {"moments": moments}, method="m"))
     assert around.shape == (50, 2) and np.abs(around - moments.mean).max() < 5 * moments.unit
     np.testing.assert_allclose(around.mean(axis=0), moments.mean, atol=0.6 * moments.unit)
+    raw = cn.Moments([5e6, -7e-3, 0.0], np.diag([1e10, 1e-4, 0.0]))
+    away = probe_points(Instance("i", {"moments": raw}, method="m")) - raw.mean
+    np.testing.assert_allclose(np.sqrt((away**2).mean(axis=0))[:2], [5e6, 1.2e-2], rtol=0.3)
+    assert np.abs(away[:, 2]).max() > 0
     assert probe_points(Instance("i", {}, method="m")) is None
     for sets, told in (((FrobeniusBall(1.0),), False), ((None, NormBall(2)), False), ((), False)):
         assert checker._is_conservative(Instance("i", {"a": sets}, method="m")) is told
