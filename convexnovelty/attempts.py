@@ -280,11 +280,12 @@ def _with_rescaled(rungs: Sequence[Rung], scales: Sequence[Mapping[str, Any]]) -
 def _doubt(status: str, raw: Any, canonical: Canonical | None) -> str:
     """What is wrong with a claim that a program has no optimum; nothing where it is proved, or none is made.
 
-    A claim that a program is infeasible may be asked of theory. That it is unbounded has to be shown.
+    A search for whole numbers has no certificate that a program is infeasible. That it is unbounded has to be shown.
     """
     ray = None if canonical is None else canonical.ray(raw)
     if canonical is None or ray is None:
-        return ", of which it shows no certificate" if status == cp.UNBOUNDED else ""
+        claims = (cp.UNBOUNDED,) if canonical is None else (cp.UNBOUNDED, cp.INFEASIBLE)
+        return ", of which it shows no certificate" if status in claims else ""
     proved = {cp.INFEASIBLE: lambda: canonical.in_scale.proves_infeasible(ray[1])}
     proved[cp.UNBOUNDED] = lambda: canonical.in_scale.proves_unbounded(ray[0])
     return "" if status not in proved or proved[status]() else ", which its certificate does not prove"

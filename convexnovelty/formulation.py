@@ -811,14 +811,14 @@ class Formulation:
             return InputError(f"{self.name}: the parameter {unset[0]} has no value; give it one before solving")
         last = attempts[-1]
         story = "; ".join(f"{a.solver} {dict(a.options)}: {a.remark or a.status}" for a in attempts)
+        if last.status == cp.INFEASIBLE and (reason := self._asked(self._diagnose)) is not None:
+            return reason
         # A claim without a proof counts only where nobody disagrees.
         settled = not last.doubtful or all(a.status == last.status for a in attempts)
         if not settled:
             return SolverError(
                 f"{self.name}: no attempt ended with a solution or with a proof that there is none ({story})"
             )
-        if last.status == cp.INFEASIBLE and (reason := self._asked(self._diagnose)) is not None:
-            return reason
         if last.status == cp.INFEASIBLE:
             return InfeasibleError(f"{self.name}: no point satisfies the constraints ({story})", last.status)
         if last.status == cp.UNBOUNDED:

@@ -14,8 +14,9 @@ import pytest
 from cvxpy.reductions.solvers.solving_chain import SolvingChain
 
 import convexnovelty as cn
+from convexnovelty import solvers
 from convexnovelty.attempts import RESCALED, Attempts
-from convexnovelty.errors import ConvexNoveltyError, SolveError, SolverError
+from convexnovelty.errors import ConvexNoveltyError, InfeasibleError, SolveError, SolverError
 from convexnovelty.formulation import Formulation
 from convexnovelty.in_scale import InScale
 from convexnovelty.uncertainty import FrobeniusBall
@@ -130,6 +131,25 @@ def test_no_fault_reaches_an_estimator_or_passes_a_check(fault, faulty):
         cn.estimators.MahalanobisSVM(0.2, kernel="linear", solver="CLARABEL").fit(X)
     report = cn.check(cn.one_class_svm(cn.LinearFeatures(np.arange(1.0, 5.0)[:, None]), 0.5), solver="CLARABEL")
     assert not report.passed
+
+
+def test_a_claim_without_a_certificate_is_none_where_another_solver_disagrees(monkeypatch):
+    def solve(self, *positional, **named):
+        raw = HONEST(self, *positional, **named)
+        if hasattr(raw, "obj_val"):
+            return _copy(raw, status="AlmostSolved")
+        return {**raw, "info": {**raw["info"], "status": "infeasible", "status_val": -2}}
+
+    monkeypatch.setattr(SolvingChain, "solve_via_data", solve)
+    own = InScale.solve
+    monkeypatch.setattr(InScale, "solve", lambda self, *given: _copy(own(self, *given), status="AlmostSolved"))
+    monkeypatch.setattr(solvers, "fallbacks", lambda *given: [("CLARABEL", {}), ("SCS", {})])
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.norm(x)), [cp.sum(x) == 1])
+    with pytest.raises(SolverError, match="infeasible, of which it shows no certificate"):
+        Formulation(problem, {"x": x}).solve()
+    with pytest.raises(InfeasibleError, match="no point satisfies"):
+        Formulation(problem, {"x": x}).solve("SCS")
 
 
 def test_the_value_is_that_of_the_point_whatever_the_solver_reports(monkeypatch):
