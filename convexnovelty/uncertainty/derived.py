@@ -38,6 +38,7 @@ from convexnovelty.places import DONE
 from convexnovelty.set_arrays import LONGER, Arrays, reaches_from
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import UNSEEN, Face
+from convexnovelty.uncertainty.left_points import LeftPoints, left_points
 from convexnovelty.uncertainty.tools import as_expression, listed
 from convexnovelty.validation import Array
 
@@ -71,20 +72,20 @@ def _description(uncertainty: UncertaintySet, dimension: int) -> tuple[Any, int]
 
         def of_covariance(v: Any) -> list[Any]:
             S = matrix(v)
-            return [*listed(uncertainty.membership(S)), S >> 0]
+            return [*_said(uncertainty, S), S >> 0]
 
         return of_covariance, triangle
     if isinstance(uncertainty, MomentSet):
 
         def of_moments(v: Any) -> list[Any]:
             S = matrix(v[dimension:])
-            return [*listed(uncertainty.membership(v[:dimension], S)), S >> 0]
+            return [*_said(uncertainty, v[:dimension], S), S >> 0]
 
         return of_moments, dimension + triangle
     if isinstance(uncertainty, MeanSet) and uncertainty.uses_covariance:
         raise InputError(f"{uncertainty!r}: a mean set that depends on the covariance is derived within a product")
     if isinstance(uncertainty, (MeanSet, PointSet)):
-        return lambda v: listed(uncertainty.membership(v)), dimension
+        return lambda v: _said(uncertainty, v), dimension
     raise InputError(
         f"uncertainty: {uncertainty!r} is of no known family; use MeanSet, CovarianceSet, MomentSet, PointSet"
     )
@@ -109,6 +110,9 @@ def _made(uncertainty: UncertaintySet) -> Membership:
         )
         return Membership(arrays, repr(uncertainty), order=order)
     center, thinnest, inward = _flat_center(uncertainty), _thinnest(uncertainty), _inward(uncertainty)
+    if _left(uncertainty):
+        for name in uncertainty.numbers():
+            uncertainty.fix(name)
     if uncertainty._tuner is None:
         return Membership(arrays, repr(uncertainty), (), center, thinnest, inward, order)
     names: list[str] = []
@@ -134,6 +138,8 @@ def _follow(made: Membership, changed: UncertaintySet) -> None:
     arrays = _arrays(changed)
     if _is_nominal(changed) and _is_point(changed, arrays, NO_SIZE):
         raise RecompilationError(f"{changed!r}: at these numbers the set is a point; make the problem anew")
+    if _left(changed):
+        raise RecompilationError(f"{changed!r}: at these numbers a part of the set is a point; make the problem anew")
     made.move(arrays, repr(changed))
 
 
@@ -207,7 +213,26 @@ def stated(part: Any, member: list[Any]) -> list[Any]:
         center = part.center if isinstance(part.center, tuple) else (part.center,)
         return [block == at for block, at in zip(member, center, strict=True)]
     with _at_centre(part, member):
-        return listed(part.membership(*member))
+        return _said(part, *member)
+
+
+def _said(uncertainty: Any, *member: Any) -> list[Any]:
+    """The membership of a list of blocks, where a size of zero leaves one point of a part of it by equations."""
+    return _left(uncertainty).applied(listed(uncertainty.membership(*member)), list(member))
+
+
+def _left(uncertainty: Any) -> LeftPoints:
+    if not _is_nominal(uncertainty):
+        return LeftPoints()
+
+    def find() -> LeftPoints:
+        p, center = uncertainty.dimension, uncertainty.center
+        centers = [np.asarray(block) for block in (center if isinstance(center, tuple) else (center,))]
+        member = [cp.Variable(p) if block.ndim == 1 else cp.Variable((p, p), symmetric=True) for block in centers]
+        return left_points(listed(uncertainty.membership(*member)), member, centers)
+
+    found: LeftPoints = uncertainty.kept("left points", find)
+    return found
 
 
 @contextlib.contextmanager
