@@ -166,6 +166,8 @@ def learn(
         raise InputError(
             f"{table.file}: {len(values)} row was found; learning needs at least 2, and is better with 100"
         )
+    # What roundings of one number differ by is no spread, nor is what a mean of them is off by.
+    values = np.where(constant := constant_columns(values), values[:1], values)
     options = _options(name, kind, request, len(values))
     held = held_out(request, len(values))
     # Units and kernel are chosen without the rows that set the threshold: a bound on false alarms rests on that.
@@ -195,8 +197,8 @@ def learn(
         f"{table.file} ({len(values)} rows)",
         table.labelled_by,
         means,
-        values.mean(axis=0),
-        np.where(constant_columns(values), 0.0, column_units(values)),
+        _means(values),
+        np.where(constant, 0.0, column_units(values)),
         inside,
         values[kept],
         [table.label(int(i)) for i in kept],
@@ -211,13 +213,18 @@ def _scaler(table: Table, values: Array, units: bool) -> Any:
     from convexnovelty.novelty_scores import column_units
 
     with np.errstate(over="ignore", invalid="ignore"):
-        scale, mean = column_units(values), values.mean(axis=0)
+        scale, mean = column_units(values), _means(values)
     for j in np.flatnonzero(~(np.isfinite(scale) & np.isfinite(mean))):
         raise InputError(f"{table.file}, column {table.names[j]!r}: its values are too large; give it another unit")
     scaler = StandardScaler()
     scaler.mean_, scaler.scale_ = mean, scale if units else np.ones_like(scale)
     scaler.n_samples_seen_, scaler.n_features_in_ = len(values), values.shape[1]
     return scaler
+
+
+def _means(values: Array) -> Array:
+    """The mean of each column; of a constant one its number, which a sum over the rows has not to the last digit."""
+    return np.asarray(np.where((values == values[0]).all(axis=0), values[0], values.mean(axis=0)))
 
 
 def _options(name: str, kind: type[Any], request: Request, n: int) -> dict[str, Any]:

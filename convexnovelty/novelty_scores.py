@@ -60,6 +60,7 @@ CLASSIFIER = "classifier of scikit-learn with decision_function or predict_proba
 FACTORS = tuple(float(f) for f in np.logspace(-1.0, 1.0, 9))
 # Areas that differ by less are equal; the smoother of the two densities is then preferred.
 SAME_AREA = 1e-12
+CENTRED = 1e-10  # share of the largest deviation up to which a constant column is what centring has left of one
 FAR = 1e3  # times the size of the samples from which on squared distances hide what two densities differ by
 BLOCK = 2**21  # squared distances held at once while new points are scored: 16 MB
 
@@ -411,9 +412,13 @@ def uniform_points(box: tuple[Array, Array], count: int, random: np.random.Gener
 
 
 def column_units(X: Array) -> Array:
-    """The standard deviation of each column; of a constant one its size, so that other units give the same score."""
-    first = np.abs(X[0])
-    return np.where(constant_columns(X), np.where(first > 0, first, 1.0), _deviations(X))
+    """The standard deviation of each column; of a constant one its size, so that other units give the same score.
+
+    One of zeros has the unit one, and so has what a centring leaves of a constant column: rounding of its mean.
+    """
+    deviations, first = _deviations(X), np.abs(X[0])
+    sized = (first > 0) & (first > CENTRED * deviations.max(initial=0.0))
+    return np.where(constant_columns(X), np.where(sized, first, 1.0), deviations)
 
 
 def constant_columns(X: Array) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from sklearn.datasets import load_breast_cancer
 from convexnovelty import estimators, persistence, pieces
 from convexnovelty.cli import main
 from convexnovelty.detection import Request, held_out, load_model, methods
-from convexnovelty.estimators import OneClassSVM, SingleClassMPM
+from convexnovelty.estimators import OneClassSVM, SemiSupervisedDetector, SingleClassMPM
 from convexnovelty.explanation import column_weights, drivers
 from convexnovelty.novelty_scores import column_units, constant_columns
 
@@ -671,6 +671,42 @@ def test_a_reason_tells_the_value_from_the_ordinary_one(
     assert found and found[1] == value and found[2].startswith(ordinary)
     # What is shown is apart by what is said, in units of the deviation, which is one but for a sample of 60.
     assert float(found[1]) - float(found[2]) == pytest.approx(float(found[3]) * unit, rel=0.3)
+
+
+@pytest.mark.parametrize("method", ["semi-supervised-detector", "single-class-mpm"])
+def test_a_constant_column_of_decimals_says_as_much_as_one_of_binary_fractions(
+    method: str, tmp_path: Path, capsys: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    ordinary = pd.DataFrame({"temp": rng.normal(20, 2, 100), "flow": rng.normal(5, 1, 100)})
+    new = pd.DataFrame({"temp": [20.0, 20.0, 30.0], "flow": 5.0})
+    kernel = ("--kernel", "linear") if method == "single-class-mpm" else ()
+
+    def told(constant: Any, beside: float) -> str:
+        ordinary.assign(volt=constant).to_csv(tmp_path / "t.csv", index=False)
+        new.assign(volt=[beside, 1.01 * beside, beside]).to_csv(tmp_path / "n.csv", index=False)
+        given = (str(tmp_path / "t.csv"), str(tmp_path / "n.csv"), "--method", method, *kernel, "--top", "9")
+        shown = detect(capsys, *given).partition("row ")[2]
+        return shown.replace(f"volt {1.01 * beside:g} (ordinary {beside:g}", "volt off (")
+
+    expected = told(0.25, 0.25)
+    assert told(0.23, 0.23) == expected
+    assert told(np.array([0.3, 0.1 + 0.2] * 50), 0.3) == expected
+
+
+@pytest.mark.parametrize("constant", [0.23, 0.1, 99.9, 12345.6])
+def test_a_constant_column_that_was_centred_is_one_of_zeros(constant: float) -> None:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(20, 2, 100), rng.normal(5, 1, 100), np.full(100, constant)])
+    new = np.array([[20.0, 5.0, constant + 1e-3], [30.0, 5.0, constant]])
+    made = make_pipeline(StandardScaler(), SemiSupervisedDetector(random_state=0)).fit(X)
+    alone = make_pipeline(StandardScaler(), SemiSupervisedDetector(random_state=0)).fit(X - [0.0, 0.0, constant])
+    np.testing.assert_allclose(
+        made.decision_function(new), alone.decision_function(new - [0.0, 0.0, constant]), rtol=1e-9
+    )
 
 
 def test_a_column_is_constant_where_the_score_takes_it_for_one() -> None:

@@ -228,6 +228,8 @@ def _left(uncertainty: Any) -> LeftPoints:
     def find() -> LeftPoints:
         p, center = uncertainty.dimension, uncertainty.center
         centers = [np.asarray(block) for block in (center if isinstance(center, tuple) else (center,))]
+        if getattr(uncertainty, "uses_covariance", False):
+            centers.append(np.asarray(uncertainty.covariance))
         member = [cp.Variable(p) if block.ndim == 1 else cp.Variable((p, p), symmetric=True) for block in centers]
         return left_points(listed(uncertainty.membership(*member)), member, centers)
 

@@ -159,8 +159,8 @@ def _turning_point(expression: Any, equations: Sequence[Any], start: Mapping[int
             if not np.linalg.norm(there) < np.linalg.norm(here):
                 break
             at, here = moved, there
-    except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError, np.linalg.LinAlgError):
-        return dict(start)  # of what has no slope there
+    except Exception:  # of what has no slope there, or none that CVXPY knows, of which it raises what it likes
+        return dict(start)
     return spread(at)
 
 
