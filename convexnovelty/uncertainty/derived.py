@@ -179,6 +179,8 @@ def _holds_centre(uncertainty: UncertaintySet) -> bool:
 
 def _is_point(uncertainty: UncertaintySet, arrays: Arrays, least: float = 0.0) -> bool:
     """Whether a solver leaves next to nothing beside the centre, or a root of its tolerance which values of constraints deny."""
+    if _left(uncertainty).several:
+        return False
     ends, left = _ends_left(uncertainty, arrays)
     if not least <= left <= ROOT:
         return False
@@ -226,12 +228,19 @@ def _left(uncertainty: Any) -> LeftPoints:
         return LeftPoints()
 
     def find() -> LeftPoints:
-        p, center = uncertainty.dimension, uncertainty.center
-        centers = [np.asarray(block) for block in (center if isinstance(center, tuple) else (center,))]
+        center = uncertainty.center
+        blocks = [np.asarray(block) for block in (center if isinstance(center, tuple) else (center,))]
         if getattr(uncertainty, "uses_covariance", False):
-            centers.append(np.asarray(uncertainty.covariance))
-        member = [cp.Variable(p) if block.ndim == 1 else cp.Variable((p, p), symmetric=True) for block in centers]
-        return left_points(listed(uncertainty.membership(*member)), member, centers)
+            blocks.append(np.asarray(uncertainty.covariance))
+        return left_points(lambda member: listed(uncertainty.membership(*member)), blocks, [*map(sizes, blocks)])
+
+    def sizes(block: Array) -> Array:
+        """Deviations of the centre for means, their products for covariances; of points the largest entry is all that is known."""
+        if isinstance(uncertainty, PointSet):
+            return np.full(block.shape, float(np.max(np.abs(block), initial=0.0)) or 1.0)
+        deviations = np.linalg.norm(np.asarray(uncertainty.factor), axis=0)
+        known = np.where(deviations > 0, deviations, float(uncertainty.unit))
+        return known if block.ndim == 1 else np.outer(known, known)
 
     found: LeftPoints = uncertainty.kept("left points", find)
     return found

@@ -7,14 +7,16 @@ looked at by itself, with the constraints that speak of nothing else.
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from convexnovelty import solvers
 from convexnovelty._lazy import cp
@@ -22,6 +24,9 @@ from convexnovelty.errors import is_panic
 from convexnovelty.validation import Array
 
 __all__ = ["LeftPoints", "left_points"]
+
+Marks = NDArray[np.bool_]
+Describe = Callable[[list[Any]], list[Any]]
 
 ENROLS_NOTHING = "what a size of zero leaves of every set"
 
@@ -32,16 +37,22 @@ POINT = 1e-3  # size, as a share of the point's, up to which a set that a solver
 STEP = 1e-3  # the same of a step off the point
 SHARP = 1e-8  # what a bound is over by after it, beside half of a whole one: 4e-6 for a square
 HELD = 1e-12  # the same at the point: a square that has so much to spare reaches a millionth of a step
-NEARLY = 1e-6  # distance, beside its size, up to which a block is the centre's
+PUSHES = 1e-2, 1e-4  # forces along a random line, beside what bounds are over by at distance one
+NEARER = 0.75  # share of the way that is left with the smaller one at most: 0.66 for a twelfth power, one where a line is free
+LONGEST = 20  # power of four up to which lengths are looked for
 
 
 @dataclass(frozen=True)
 class LeftPoints:
-    """The places of the constraints that equations replace, and values of blocks and of further variables by theirs."""
+    """The places of the constraints that equations replace, and values of blocks and of further variables by theirs.
+
+    Of a block those entries alone are fixed that are marked. ``several`` where more than the centre is known to be left.
+    """
 
     replaced: frozenset[int] = frozenset()
-    blocks: tuple[tuple[int, Array], ...] = ()
+    blocks: tuple[tuple[int, Array, Marks], ...] = ()
     beside: tuple[tuple[int, Array], ...] = ()
+    several: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.replaced)
@@ -52,28 +63,180 @@ class LeftPoints:
             return constraints
         further = _further(constraints, member)
         kept = [one for i, one in enumerate(constraints) if i not in self.replaced]
-        equations = [member[k] == value for k, value in self.blocks] + [further[k] == value for k, value in self.beside]
-        return [*kept, *equations]
+        equations = [
+            member[k] == value if marks.all() else cp.multiply(marks.astype(float), member[k] - value) == 0
+            for k, value, marks in self.blocks
+        ]
+        return [*kept, *equations, *(further[k] == value for k, value in self.beside)]
 
 
-def left_points(constraints: list[Any], member: list[Any], center: list[Array]) -> LeftPoints:
-    """What constraints on a list of variables leave one point, which is that of ``center`` for a block where this is meant."""
+def left_points(describe: Describe, center: list[Array], units: list[Array]) -> LeftPoints:
+    """What constraints leave one point: of a block the centre's, of what stands beside the blocks any.
+
+    ``describe`` makes the constraints on a list of blocks, and ``units`` are sizes of their entries.
+    """
+    member = [_variable(block) for block in center]
+    constraints = describe(member)
+    groups = [(k,) for k in range(len(center))] + ([tuple(range(len(center)))] if len(center) > 1 else [])
+    found: list[_Centre] = []
+    for group in groups:
+        if len(group) == 1 or not any(each.places for each in found):
+            found.append(_centre_alone(describe, center, group, units))
+    replaced = set().union(*(each.places for each in found))
+    blocks = [(k, center[k], marks) for each in found for k, marks in each.marks.items()]
     further = _further(constraints, member)
-    found: dict[int, Array] = {}
-    for group in (*([block] for block in member), further):
-        ids = {variable.id for variable in group}
-        own = [one for one in constraints if (held := {x.id for x in one.variables()}) and held <= ids]
-        for variable in group if own else ():
-            if (value := _only_value(variable, own)) is not None:
-                found[variable.id] = value
-    replaced = {
-        i for i, one in enumerate(constraints) if one.variables() and all(x.id in found for x in one.variables())
+    ids = {variable.id for variable in further}
+    among = [one for one in constraints if (held := {x.id for x in one.variables()}) and held <= ids]
+    values = [_only_value(variable, among) for variable in further] if among else []
+    beside = [(k, value) for k, value in enumerate(values) if value is not None]
+    known = {further[k].id for k, _ in beside}
+    replaced |= {i for i, one in enumerate(constraints) if (held := {x.id for x in one.variables()}) and held <= known}
+    several = len(center) == 1 and not further and found[0].several
+    return LeftPoints(frozenset(replaced), tuple(blocks), tuple(beside), several)
+
+
+@dataclass(frozen=True)
+class _Centre:
+    """The places of constraints that leave of some entries of blocks the centre's alone, and the marks of these entries.
+
+    ``several`` where the constraints on the blocks are known to hold of more than the centre.
+    """
+
+    places: frozenset[int] = frozenset()
+    marks: Mapping[int, Marks] = field(default_factory=dict)
+    several: bool = False
+
+
+def _variable(block: Array) -> Any:
+    return cp.Variable(block.shape, symmetric=True) if block.ndim == 2 else cp.Variable(block.shape)
+
+
+def _centre_alone(describe: Describe, center: list[Array], group: tuple[int, ...], units: list[Array]) -> _Centre:
+    """What constraints leave of some blocks, where all others are the centre's.
+
+    Those that leave the centre alone have nothing to spare there, and where they are weighed against a push the entries that they
+    see come the nearer to the centre the less this is.
+    """
+    member: list[Any] = [_variable(block) if k in group else cp.Constant(block) for k, block in enumerate(center)]
+    own, all_of_them = _curved_of(describe, member, group)
+    if not own:
+        return _Centre()
+    axes = [(k, axis) for k in group for axis in _axes(center[k], units[k])]
+
+    def over(length: float, k: int, axis: Array) -> Array:
+        for i in group:
+            member[i].save_value(center[i] + length * axis if i == k else center[i])
+        return np.array([_excess(one) for one in own.values()])
+
+    def either(length: float, k: int, axis: Array) -> Array:
+        return np.maximum(over(length, k, axis), over(-length, k, axis))
+
+    spare, far = over(0.0, *axes[0]), np.array([either(1.0, k, axis) for k, axis in axes])
+    rounding = HELD * np.abs(far).max(axis=0)
+    tight = spare >= -rounding
+    if not tight.any() or (spare > rounding).any():
+        return _Centre(several=all_of_them and bool((spare < -rounding).all()))
+    sees = (far != spare)[:, tight].any(axis=1)
+    marks = {k: np.zeros(center[k].shape, dtype=bool) for k in group}
+    for (k, axis), seen in zip(axes, sees, strict=True):
+        marks[k] |= (axis != 0) & seen
+    blind = [over(7.0, k, np.where(marks[k], 0.0, units[k]))[tight] for k in group]
+    level = float(far[sees][:, tight].max(axis=1).min(initial=np.inf))
+    if not 0 < level < np.inf or any((value != spare[tight]).any() for value in blind):
+        return _Centre()
+
+    def passes(length: float, k: int, axis: Array) -> float:
+        return float(either(length, k, axis)[tight].max())
+
+    steps = [
+        (k, _length(functools.partial(passes, k=k, axis=axis), level) * axis)
+        for (k, axis), seen in zip(axes, sees, strict=True)
+        if seen
+    ]
+    places = frozenset(place for place, is_tight in zip(own, tight, strict=True) if is_tight)
+    reached = _reached(describe, center, group, steps, places, level)
+    if reached is None:
+        return _Centre()
+    if (reached[1] > np.maximum(NEARER * reached[0], POINT)).any():
+        return _Centre(several=True)
+    return _Centre(places, marks)
+
+
+def _reached(
+    describe: Describe,
+    center: list[Array],
+    group: tuple[int, ...],
+    steps: list[tuple[int, Array]],
+    places: frozenset[int],
+    level: float,
+) -> Array | None:
+    """How far blocks come to either side under each force, of shape (forces, sides), beside steps that reach the level.
+
+    None where a solver cannot say.
+    """
+    d, bound, push = cp.Variable(len(steps)), cp.Variable(), np.random.default_rng(25).standard_normal(len(steps))
+    said = describe(
+        [_moved(block, k, steps, d) if k in group else cp.Constant(block) for k, block in enumerate(center)]
+    )
+    others = [one for i, one in enumerate(said) if i not in places and [v.id for v in one.variables()] == [d.id]]
+    tight = [(said[i].args[0] - said[i].args[1]) / level <= bound for i in places]
+    found = [
+        [_point(bound - side * force * (push @ d), [*tight, *others, cp.abs(d) <= 1]) for side in (1.0, -1.0)]
+        for force in PUSHES
+    ]
+    if any(point is None for row in found for point in row):
+        return None
+    return np.array([[np.abs(point[d.id]).max() for point in row if point is not None] for row in found])
+
+
+def _moved(block: Array, k: int, steps: list[tuple[int, Array]], d: Any) -> Any:
+    """A block moved by multiples of its steps, of which others leave it where it is."""
+    spread = np.column_stack([np.ravel(step, order="F") if i == k else np.zeros(block.size) for i, step in steps])
+    moved = block + cp.reshape(spread @ d, block.shape, order="F")
+    return cp.atoms.affine.wraps.symmetric_wrap(moved) if block.ndim == 2 else moved
+
+
+def _curved_of(describe: Describe, member: list[Any], group: tuple[int, ...]) -> tuple[dict[int, Any], bool]:
+    """Curved constraints on the variables among blocks, by their places, of which the other blocks change nothing.
+
+    And whether there are no other constraints.
+    """
+    own = {member[k].id for k in group}
+    for k in group:
+        member[k].save_value(np.full(member[k].shape, 0.3))
+    said = describe(member)
+    elsewhere = describe([block if k in group else 1.7 * block for k, block in enumerate(member)])
+    found = {
+        i: one
+        for i, (one, other) in enumerate(zip(said, elsewhere, strict=True))
+        if {v.id for v in one.variables()} == own and _is_curved(one) and _excess(one) == _excess(other)
     }
-    if not replaced:
-        return LeftPoints()
-    blocks = [(k, _meant(found[x.id], center[k])) for k, x in enumerate(member) if x.id in found]
-    beside = [(k, found[x.id]) for k, x in enumerate(further) if x.id in found]
-    return LeftPoints(frozenset(replaced), tuple(blocks), tuple(beside))
+    return found, len(found) == len(said)
+
+
+def _axes(block: Array, units: Array) -> list[Array]:
+    """A step along each entry of a vector or of a symmetric matrix, of the size of its unit."""
+    found = []
+    for place in np.ndindex(block.shape):
+        if list(place) == sorted(place):
+            axis = np.zeros(block.shape)
+            axis[place] = axis[place[::-1]] = units[place]
+            found.append(axis)
+    return found
+
+
+def _excess(constraint: Any) -> float:
+    """By how much an inequality's smaller side is over the other one, below zero where it is not."""
+    return float(np.max(constraint.args[0].value - constraint.args[1].value))
+
+
+def _length(over: Callable[[float], float], level: float) -> float:
+    """The power of four at which a rising function passes a level, or the last one."""
+    low, high = -LONGEST, LONGEST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if over(4.0**middle) >= level else (middle, high)
+    return 4.0**high
 
 
 def _further(constraints: list[Any], member: list[Any]) -> list[Any]:
@@ -110,7 +273,7 @@ def _only_value(variable: Any, constraints: list[Any]) -> Array | None:
     def over(share: float) -> float:
         """By how much the worst of the others is over its bound at a share of the way off, below zero where none is."""
         _put({name: at + share * (off.get(name, at) - at) for name, at in middle.items()}, constraints)
-        return max(float(np.max(one.args[0].value - one.args[1].value)) for one in curved)
+        return max(map(_excess, curved))
 
     here, near, far = over(0.0), over(STEP), over(0.5)
     return value if abs(here) <= HELD * far and SHARP * far <= near and 0 < far < np.inf else None
@@ -184,9 +347,3 @@ def _point(cost: Any, constraints: list[Any]) -> dict[int, Array] | None:
         if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             return {x.id: np.asarray(x.value) for x in problem.variables()}
     return None
-
-
-def _meant(value: Array, center: Array) -> Array:
-    """The centre's block where a solver's point is that to its digits."""
-    size = float(np.linalg.norm(center)) or 1.0
-    return center if float(np.linalg.norm(value - center)) <= NEARLY * size else value

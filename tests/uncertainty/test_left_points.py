@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 import convexnovelty as cn
-from convexnovelty.uncertainty import MomentSet, evaluate_loss
+from convexnovelty.uncertainty import (
+    CovarianceSet,
+    FrobeniusBall,
+    MeanSet,
+    MomentSet,
+    evaluate_deviation,
+    evaluate_loss,
+    evaluate_support,
+)
 
 
 def divergence(kind: str, w: Any, q: Any, radius: Any) -> list[Any]:
@@ -89,3 +97,79 @@ def test_what_a_size_of_zero_leaves_more_than_a_point_stays():
     a = np.array([0.6, 0.8])
     right = moments.mean @ a + 0.05 + np.sqrt(a @ moments.covariance @ a)
     assert evaluate_loss(Beside(0.0).centred(moments), a, 1.0) == pytest.approx(right, abs=1e-6)
+
+
+RAW = cn.Moments([3000.0, -20.0, 0.5], np.diag([1e4, 4.0, 1e-4]))
+ALONG = np.array([0.003, -0.7, 20.0])
+
+
+class Powers(MeanSet):
+    """Means by a power of deviations; ``loose`` columns have a bound of their own."""
+
+    def __init__(self, power: float, radius: float, loose: tuple[int, ...] = ()) -> None:
+        super().__init__(radius)
+        self.power, self.loose = power, loose
+
+    def membership(self, m: Any) -> list[Any]:
+        d = cp.multiply(1.0 / np.sqrt(np.diag(self.covariance)), m - self.center)
+        rest = [i for i in range(3) if i not in self.loose]
+        return [
+            cp.sum(cp.power(cp.abs(d[rest]), self.power)) <= self.radius,
+            *(cp.abs(d[i]) <= 0.5 for i in self.loose),
+        ]
+
+
+@pytest.mark.parametrize("power", [1.5, 2.5, 3.5, 5.0])
+@pytest.mark.parametrize("loose", [(), (1,)])
+def test_a_power_of_raw_deviations_at_zero_is_the_centre_where_it_looks(power, loose):
+    right = RAW.mean @ ALONG + sum(0.5 * abs(ALONG[i]) * np.sqrt(RAW.covariance[i, i]) for i in loose)
+    assert evaluate_support(Powers(power, 0.0, loose).centred(RAW), ALONG) == pytest.approx(right, abs=1e-7)
+
+
+class Seen(MeanSet):
+    """Means by exponentials of deviations, with a size that grows with the covariance."""
+
+    def membership(self, m: Any, S: Any) -> list[Any]:
+        d = m - self.center
+        return [cp.exp(d[i]) + cp.exp(-d[i]) <= 2.0 + self.radius * cp.sqrt(S[i, i]) for i in range(3)]
+
+
+def test_what_sees_the_covariance_at_a_size_that_is_not_zero_is_the_centre_at_zero():
+    moments = cn.Moments([4.0, -3.0, 5.0], np.diag([1.0, 2.0, 0.5]))
+    ball = FrobeniusBall(0.05)
+    exact = evaluate_loss(ball.centred(moments), ALONG, 1.0)
+    assert evaluate_loss((Seen(0.0) * ball).centred(moments), ALONG, 1.0) == pytest.approx(exact, rel=1e-7)
+    problem = cn.single_class_mpm(moments, 0.4, Seen(0.0) * ball)
+    assert problem.solve().objective == pytest.approx(
+        cn.single_class_mpm(moments, 0.4, ball).solve().objective, rel=1e-7
+    )
+
+
+class Diagonal(CovarianceSet):
+    """Variances by a fifth power, and correlations by a bound that does not grow."""
+
+    def membership(self, S: Any) -> list[Any]:
+        size = np.sqrt(np.outer(np.diag(self.center), np.diag(self.center)))
+        R = cp.multiply(1.0 / size, S - self.center)
+        return [cp.sum(cp.power(cp.abs(cp.diag(R)), 5)) <= self.radius, cp.abs(R) <= 0.3]
+
+
+def test_some_entries_of_a_covariance_may_be_all_that_is_fixed():
+    k = ALONG * np.sqrt(RAW.variances)
+    R = cp.Variable((3, 3), symmetric=True)
+    worst = cp.Problem(cp.Maximize(k @ R @ k), [R >> 0, cp.diag(R) == 1, cp.abs(R - np.eye(3)) <= 0.3])
+    right = np.sqrt(worst.solve(solver="CLARABEL"))
+    assert evaluate_deviation(Diagonal(0.0).centred(RAW), ALONG) == pytest.approx(right, rel=1e-7)
+
+
+class Near(MeanSet):
+    """Means within a twentieth of a deviation, whatever the size is."""
+
+    def membership(self, m: Any) -> list[Any]:
+        d = cp.multiply(1.0 / np.sqrt(np.diag(self.covariance)), m - self.center)
+        return [cp.norm(d) <= 0.05, cp.sum(cp.abs(d)) <= 1.0 + self.radius]
+
+
+def test_a_small_set_far_from_the_origin_is_no_point():
+    right = RAW.mean @ ALONG + 0.05 * np.linalg.norm(ALONG * np.sqrt(RAW.variances))
+    assert evaluate_support(Near(0.0).centred(RAW), ALONG) == pytest.approx(right, abs=1e-7)
