@@ -232,6 +232,7 @@ class Method:
         self.properties: list[Property] = []
         self._instances: dict[str, Callable[[], Instance]] = {}
         self._swap: Callable[[Any], Instance] | None = None
+        self._nominal: Callable[..., Any] | None = None
 
     def node(
         self,
@@ -301,6 +302,15 @@ class Method:
         """Enrol the function that makes a small instance around any uncertainty set of the family ``takes``."""
         self._swap = function
         return function
+
+    def nominal(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Enrol the function that makes of the arguments the moments round which sets are placed, where no argument is these."""
+        self._nominal = function
+        return function
+
+    def nominal_of(self, arguments: Mapping[str, Any]) -> Any:
+        """The moments that the method makes of its arguments to place sets round, or None where it makes none."""
+        return None if self._nominal is None else call(self._nominal, arguments)
 
     def instances(self) -> Iterator[Instance]:
         """The instances of the catalogue, made one by one."""

@@ -119,7 +119,7 @@ def check(
     else:
         owner, instance = _subject(subject)
         rows = check_instance(owner, instance, standard_of(profile, tolerance))
-        rows += rows_of_users_sets(instance) + rows_of_users_tails(instance)
+        rows += rows_of_users_sets(instance, owner) + rows_of_users_tails(instance)
     return Report(rows, solver=profile.name, seconds=time.perf_counter() - began)
 
 

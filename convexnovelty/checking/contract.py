@@ -10,6 +10,7 @@ member may exceed the value. What else a class states of itself is in :mod:`conv
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import time
 from collections.abc import Iterator
@@ -34,9 +35,10 @@ from convexnovelty.checking.set_values import (
     nominal,
     value,
 )
-from convexnovelty.declare import Instance
+from convexnovelty.declare import Instance, Method
 from convexnovelty.errors import ConvexNoveltyError
 from convexnovelty.moments import Moments
+from convexnovelty.pairs import SetPair
 from convexnovelty.uncertainty import Adversary, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.validation import Array
@@ -57,19 +59,35 @@ def contract_rows(dimension: int = 3) -> list[Row]:
     return rows
 
 
-def rows_of_users_sets(instance: Instance) -> list[Row]:
+def rows_of_users_sets(instance: Instance, owner: Method | None = None) -> list[Row]:
     """The contracts of the sets among an instance's arguments, and of their parts, that are not of the catalogue."""
-    given = [v for value in instance.arguments.values() for v in (value if isinstance(value, tuple) else (value,))]
+    given = [_each(value) for value in instance.arguments.values()]
+    flat = [item for items in given for item in items]
+    nominal_ones = [item for item in flat if isinstance(item, Moments)]
+    if not nominal_ones and owner is not None:
+        with contextlib.suppress(ConvexNoveltyError):  # of arguments that the method refuses, which its nodes tell
+            nominal_ones = [made for made in [owner.nominal_of(instance.arguments)] if made is not None]
+    size = next((d for item in flat if isinstance(d := getattr(item, "dimension", None), int)), 3)
     known = set(sets.catalogue().values())
-    found = {id(s): s for item in given if isinstance(item, UncertaintySet) for s in _with_parts(item)}
+    found: dict[int, tuple[UncertaintySet, Moments | None]] = {}
+    for items in given:
+        # Of a pair each set is placed round the moments of its own class.
+        paired = nominal_ones if len(items) == len(nominal_ones) else nominal_ones[:1] * len(items)
+        for item, moments in itertools.zip_longest(items, paired):
+            for recipe in _with_parts(item) if isinstance(item, UncertaintySet) else ():
+                found.setdefault(id(recipe), (recipe, moments))
     rows: list[Row] = []
-    for recipe in found.values():
-        if type(recipe) in known:
-            continue
-        moments = next((item for item in given if isinstance(item, Moments)), None)
-        size = next((d for item in given if isinstance(d := getattr(item, "dimension", None), int)), 3)
-        rows += _in_reach(recipe, moments, size)
+    for recipe, moments in found.values():
+        if type(recipe) not in known:
+            rows += _in_reach(recipe, moments, size)
     return rows
+
+
+def _each(value: Any) -> tuple[Any, ...]:
+    """What an argument holds: both of a pair."""
+    if isinstance(value, SetPair):
+        return value.x, value.y
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _with_parts(recipe: UncertaintySet) -> Iterator[UncertaintySet]:
@@ -93,7 +111,16 @@ def _in_reach(recipe: UncertaintySet, moments: Moments | None, size: int) -> lis
         reason = f"the set is tried in three dimensions, around other moments, where {error}"
         row = law_row(recipe, "membership", "contract", "what the class states of itself holds", math.nan, TOLERANCE)
         return [replace(row, verdict="not checked", reason=reason)]
-    return check_set(recipe, dimension=size if own else 3)
+    rows = check_set(recipe, dimension=size if own else 3)
+    return rows if isinstance(recipe, PointSet) else [_of_its_own_centre(row) for row in rows]
+
+
+def _of_its_own_centre(row: Row) -> Row:
+    """A row round moments that are not the problem's, round which a set that is made of matrices need not close at radius zero."""
+    if (row.source, row.target, row.verdict) != (*set_laws.AT_ZERO, "fail"):
+        return row
+    reason = f"the set is tried around other moments than the problem's, which need not be its centre: {row.reason}"
+    return replace(row, verdict="not checked", reason=reason)
 
 
 def check_set(

@@ -33,6 +33,7 @@ from convexnovelty.validation import Array
 
 __all__ = [
     "ABOVE",
+    "AT_ZERO",
     "BELOW",
     "HELD",
     "UNSTATED",
@@ -51,6 +52,7 @@ MULTIPLES = (0.37, 1.9)
 # Shares of a gauge by which a set that is larger holds the member, and one that is smaller not.
 ABOVE, BELOW = 1e-4, 5e-4
 DUST = 1e-8  # share of the largest entries beside it of a displacement that counts as zero
+AT_ZERO = ("radius 0", "centre")  # source and target of the law that radius zero leaves the centre alone
 HELD = 1e-6  # distance, in units of the set, up to which a member of the boundary counts as held
 
 FAMILIES = (CovarianceSet, MeanSet, MomentSet, PointSet)
@@ -440,9 +442,9 @@ def _row_at_zero(recipe: UncertaintySet, moments: Moments, a: Array, tolerance: 
             sets.membership_of(zero)
     except ConvexNoveltyError as error:
         # A membership that is not made for it (one that divides by the radius) refuses it loudly wherever it is used.
-        row = law_row(recipe, "radius 0", "centre", claim, math.nan, tolerance)
+        row = law_row(recipe, *AT_ZERO, claim, math.nan, tolerance)
         return replace(row, verdict="not checked", reason=f"the set cannot be used with radius 0: {error}")
-    return tried_row(recipe, "radius 0", "centre", claim, lambda: _left_at_zero(zero, moments, a), tolerance)
+    return tried_row(recipe, *AT_ZERO, claim, lambda: _left_at_zero(zero, moments, a), tolerance)
 
 
 def _left_at_zero(zero: UncertaintySet, moments: Moments, a: Array) -> float:

@@ -89,6 +89,11 @@ SMALLEST_SHAPE = 1e10
 # -- what several nodes share ------------------------------------------------------------------------------------------
 
 
+@METHOD.nominal
+def _nominal(features: FeatureMap, uncertainty: Set = None, covariance_weight: Weight = None, ddof: int = 0) -> Moments:
+    return Sample.of(features, uncertainty, covariance_weight, ddof).moments
+
+
 def _share(value: object, name: str) -> float:
     return fraction(value, name, one=True)
 

@@ -444,3 +444,49 @@ def test_a_gauge_is_tried_in_the_units_of_columns():
     rows = check_set(Correlations(0.2), moments=moments)
     assert "gauge" in {row.source for row in rows}
     assert all(row.verdict == "pass" for row in rows), [row for row in rows if row.verdict != "pass"]
+
+
+class Reweighed(sets.CovarianceSet):
+    """Reweightings of a sample: at radius zero their covariance is the sample's, whatever the centre."""
+
+    def __init__(self, points, radius=0.2):
+        self.steps = np.asarray(points) - np.mean(points, axis=0)
+        super().__init__(radius)
+
+    def membership(self, S):
+        w, n = cp.Variable(len(self.steps)), len(self.steps)
+        return [S == self.steps.T @ cp.diag(w) @ self.steps, cp.norm(n * w - 1, 2) <= self.radius]
+
+
+def _points(columns=1.0, p=2):
+    return (np.random.default_rng(2).normal(size=(12, p)) + 5.0) * columns
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        lambda X: cn.mahalanobis_svm(cn.LinearFeatures(X), 0.3, Reweighed(X)),
+        lambda X: cn.mahalanobis_svm(cn.LinearFeatures(X), 0.3, 2.0 * Reweighed(X)),
+        lambda X: cn.two_class_mpm(
+            cn.Moments.estimate(-X[:, ::-1]), cn.Moments.estimate(X), uncertainty=(None, Reweighed(X))
+        ),
+    ],
+)
+def test_a_set_made_from_a_sample_is_tried_round_the_moments_that_it_is_placed_round(problem):
+    from convexnovelty.checking.checker import _subject
+    from convexnovelty.checking.contract import rows_of_users_sets
+
+    owner, instance = _subject(problem(_points()))
+    rows = rows_of_users_sets(instance, owner)
+    assert "radius 0" in {row.source for row in rows}
+    assert {row.verdict for row in rows} == {"pass"}
+
+
+def test_of_a_set_made_from_a_sample_nothing_is_said_at_radius_zero_round_another_centre():
+    from convexnovelty.checking.contract import rows_of_users_sets
+    from convexnovelty.declare import Instance
+
+    raw = _points(np.array([1.0, 30.0, 2e3]), p=3)
+    rows = rows_of_users_sets(Instance("raw", {"moments": cn.Moments.estimate(raw), "uncertainty": Reweighed(raw)}))
+    (row,) = [row for row in rows if row.verdict != "pass"]
+    assert row.source == "radius 0" and row.verdict == "not checked" and "other moments" in row.reason
