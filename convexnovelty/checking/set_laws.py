@@ -12,7 +12,7 @@ import inspect
 import math
 import numbers
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.checking.gaps import largest, shortfall
 from convexnovelty.checking.report import Row
 from convexnovelty.checking.set_values import KAPPA, around, distance, evaluator, joint, law_row, unit_of
-from convexnovelty.errors import ConvexNoveltyError, InputError, RecompilationError
+from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import Adversary, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite
@@ -67,48 +67,36 @@ def exactness(recipe: UncertaintySet) -> list[Row]:
     return [law_row(recipe, "exactness", "contract", "the class says exact or conservative", 0.0, 0.0, reason=reason)]
 
 
-def own_laws(recipe: UncertaintySet, moments: Moments, tried: list[Array], tolerance: float) -> list[Row]:
+def own_laws(recipe: UncertaintySet, moments: Moments, tried: list[Array], tolerance: float) -> Iterator[Row]:
     """The rows on gauge, ellipsoidal form, added deviation, closed forms at other numbers, radius zero, rotation and subspaces, where stated."""
-    rows: list[Row] = []
     if _states_gauge(recipe) or _has_size(recipe, moments):
         claim = "the gauge is the least radius at which the set holds a member"
-        rows.append(
-            tried_row(recipe, "gauge", "membership", claim, lambda: _gauge_gap(recipe, moments, tried[0]), HELD)
-        )
+        yield tried_row(recipe, "gauge", "membership", claim, lambda: _gauge_gap(recipe, moments, tried[0]), HELD)
     if _ellipsoidal(around(recipe, moments), tried[0]) is not None:
         claim = "the ellipsoidal form is the counterpart"
-        rows.append(
-            tried_row(
-                recipe, "ellipsoidal", "counterpart", claim, lambda: _ellipsoidal_gap(recipe, moments, tried), tolerance
-            )
+        yield tried_row(
+            recipe, "ellipsoidal", "counterpart", claim, lambda: _ellipsoidal_gap(recipe, moments, tried), tolerance
         )
     if _added(around(recipe, moments), tried[0]) is not None:
         claim = "what the class adds to the nominal deviation makes the counterpart"
-        rows.append(
-            tried_row(
-                recipe, "added deviation", "counterpart", claim, lambda: _added_gap(recipe, moments, tried), tolerance
-            )
+        yield tried_row(
+            recipe, "added deviation", "counterpart", claim, lambda: _added_gap(recipe, moments, tried), tolerance
         )
-    rows += _rows_at_other_numbers(recipe, moments, tried[0], tolerance)
-    rows += _rows_of_changes(recipe, moments, tried[0], tolerance)
+    yield from _rows_at_other_numbers(recipe, moments, tried[0], tolerance)
+    yield from _rows_of_changes(recipe, moments, tried[0], tolerance)
     sized = recipe.nominal_at_zero and "radius" in recipe.numbers() and not isinstance(recipe, Composite)
     if sized and is_read(around(recipe, moments), "radius"):
-        rows.append(_row_at_zero(recipe, moments, tried[0], tolerance))
+        yield _row_at_zero(recipe, moments, tried[0], tolerance)
     if recipe.rotation_invariant:
         claim = "the set of a rotated centre is the rotated set"
-        rows.append(
-            tried_row(
-                recipe, "rotation", "counterpart", claim, lambda: _turned_gap(recipe, moments, tried[0]), tolerance
-            )
+        yield tried_row(
+            recipe, "rotation", "counterpart", claim, lambda: _turned_gap(recipe, moments, tried[0]), tolerance
         )
     if recipe.hereditary and recipe.size is None and not (isinstance(recipe, MeanSet) and recipe.uses_covariance):
         claim = "the members of a subspace are the set of the subspace"
-        rows.append(
-            tried_row(
-                recipe, "subspace", "counterpart", claim, lambda: _within_gap(recipe, moments, tried[0]), tolerance
-            )
+        yield tried_row(
+            recipe, "subspace", "counterpart", claim, lambda: _within_gap(recipe, moments, tried[0]), tolerance
         )
-    return rows
 
 
 def tried_row(
@@ -147,8 +135,10 @@ def _has_size(recipe: Any, moments: Moments) -> bool:
     if not is_read(around(recipe, moments), name):
         return False
     try:
-        recipe.replaced(**{name: 0.5 * number})
-    except ConvexNoveltyError:  # a number that must be whole
+        sets.membership_of(around(recipe.replaced(**{name: 0.5 * number}), moments))
+    except EmptySetError:
+        pass
+    except Exception:  # of a number that must be whole, whatever the class raises
         return False
     return bool(recipe.is_plain(name))
 
@@ -311,9 +301,11 @@ def _rows_at_other_numbers(recipe: UncertaintySet, moments: Moments, a: Array, t
     others = []
     for multiple in MULTIPLES:
         try:
-            others.append(around(recipe.replaced(**{name: multiple * number}), moments))
-        except ConvexNoveltyError:  # a number that must be whole, or below one
+            other = around(recipe.replaced(**{name: multiple * number}), moments)
+            sets.membership_of(other)
+        except Exception:  # of a number that must be whole, or below one, whatever the class raises
             continue
+        others.append(other)
     told = [_told(other, a) for other in others]
     if not any(told):
         return []
@@ -335,12 +327,14 @@ def _rows_of_changes(recipe: UncertaintySet, moments: Moments, a: Array, toleran
     """A set with another number against one that is made with it, and a counterpart in which that number is set."""
     rows: list[Row] = []
     for name in [] if isinstance(recipe, Composite) else _own_numbers(recipe):
-        changed = _changed(recipe, name, moments)
-        if changed is None:
+        claim = f"with another {name} it is the set that is made with it"
+        try:
+            changed, anew = _changed(recipe, name, moments)
+        except InputError as error:
+            row = law_row(recipe, "replaced", "constructor", claim, math.nan, tolerance)
+            rows.append(replace(row, verdict="not checked", reason=str(error)))
             continue
-        anew = _anew(recipe, name, changed.numbers()[name])
         if anew is not None:
-            claim = f"with another {name} it is the set that is made with it"
             gap = functools.partial(_anew_gap, changed, anew, moments, a)
             rows.append(tried_row(recipe, "replaced", "constructor", claim, gap, tolerance))
         if recipe.is_plain(name) and not _told(around(recipe, moments), a):
@@ -360,23 +354,27 @@ def _own_numbers(recipe: UncertaintySet) -> list[str]:
     return [name for name in recipe.numbers() if name in taken | {recipe.grows_by}]
 
 
-def _changed(recipe: Any, name: str, moments: Moments) -> Any:
-    """The set with another value of a number, None where it takes none of those that are tried."""
-    present = vars(recipe)[name]
+def _changed(recipe: Any, name: str, moments: Moments) -> tuple[Any, Any]:
+    """The set with another value of a number, and the one that the constructor makes with it, None where it does not take it.
+
+    Raises InputError where the class takes none of those that are tried.
+    """
+    present = recipe._number(name)
     whole = isinstance(present, numbers.Integral)
-    for value in (present + 1,) if whole else (m * present for m in reversed(MULTIPLES)):
+    refused = "it is the same number"
+    for value in (present + 1, present - 1) if whole else (m * present for m in reversed(MULTIPLES)):
+        if value == present:
+            continue
         try:
             changed = recipe.replaced(**{name: value})
-            if not recipe.is_plain(name):
-                sets.membership_of(around(changed, moments))
-        except ConvexNoveltyError:
-            continue
-        if changed.numbers()[name] != present:
-            return changed
-    return None
+            sets.membership_of(around(changed, moments))
+            return changed, _anew(recipe, name, changed._number(name))
+        except Exception as error:  # a class takes what it takes, a column or a share, and raises what it raises
+            refused = f"{name} = {value:.6g} gives {type(error).__name__}: {error}"
+    raise InputError(f"the class takes none of the values of {name} that are tried ({refused})")
 
 
-def _anew(recipe: Any, name: str, value: float) -> Any:
+def _anew(recipe: Any, name: str, value: Any) -> Any:
     """The set that the constructor makes with the number, where it takes that by its name; None where it does not."""
     try:
         parameters = inspect.signature(type(recipe)).parameters
@@ -385,7 +383,7 @@ def _anew(recipe: Any, name: str, value: float) -> Any:
         return None
     if name not in parameters or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):
         return None
-    known = recipe.numbers()
+    known = {key: recipe._number(key) for key in recipe.numbers()}
     arguments = {key: known.get(key, held) for key, held in bound.arguments.items()}
     return type(recipe)(**{**arguments, name: value})
 
@@ -413,7 +411,7 @@ def _set_gap(recipe: Any, changed: Any, name: str, moments: Moments, a: Array) -
     if held is None:
         return 0.0  # no parameter follows it: whoever sets it makes the program anew
     try:
-        robust.tunables()[held].set(changed.numbers()[name])
+        robust.tunables()[held].set(changed._number(name))
     except RecompilationError:
         return 0.0
     there = around(changed, moments)
@@ -440,7 +438,7 @@ def _row_at_zero(recipe: UncertaintySet, moments: Moments, a: Array, tolerance: 
         zero = around(recipe.replaced(radius=0.0), moments)
         if not isinstance(zero, MeanSet) or not zero.uses_covariance:
             sets.membership_of(zero)
-    except ConvexNoveltyError as error:
+    except Exception as error:
         # A membership that is not made for it (one that divides by the radius) refuses it loudly wherever it is used.
         row = law_row(recipe, *AT_ZERO, claim, math.nan, tolerance)
         return replace(row, verdict="not checked", reason=f"the set cannot be used with radius 0: {error}")

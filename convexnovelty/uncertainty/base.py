@@ -21,7 +21,15 @@ from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
 from convexnovelty.membership import Counterpart, as_counterpart, convex
 from convexnovelty.owned import read_only
-from convexnovelty.uncertainty.constructed import computed, contained, is_alike, is_container, is_number, remembered
+from convexnovelty.uncertainty.constructed import (
+    beside,
+    computed,
+    contained,
+    is_alike,
+    is_container,
+    is_number,
+    remembered,
+)
 from convexnovelty.uncertainty.tools import exponent
 from convexnovelty.validation import LARGEST, SMALLEST, Array, integer, nonnegative, number, shown, vector
 
@@ -372,6 +380,11 @@ class UncertaintySet(_Made):
             if not name.startswith("_") and name not in self._cached and is_number(value)
         }
 
+    def _number(self, name: str) -> Any:
+        """One of :meth:`numbers` as the class holds it: a whole one is whole."""
+        value = vars(self)[name]
+        return int(value) if isinstance(value, numbers.Integral) else float(value)
+
     def replaced(self, **changes: Any) -> Any:
         """A copy of the set with other numbers, for example ``set.replaced(radius=0.2)``."""
         known = self.numbers()
@@ -396,8 +409,7 @@ class UncertaintySet(_Made):
 
     def is_plain(self, name: str) -> bool:
         """Whether nothing else that the set keeps was computed from the number ``name``."""
-        present = vars(self)[name]
-        for other in (2 * present + 1, present / 2):
+        for other in beside(self._number(name)):
             try:
                 made = self._computed({name: self._like(name, other)})
             except InputError:  # the class takes no such number

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import Claim, Tunable, UncertaintySet, _Tuner
-from convexnovelty.validation import number
 
 __all__ = ["Composite", "bounded", "claimed_by_parts", "distinct", "placed"]
 
@@ -99,6 +98,10 @@ class Composite(UncertaintySet):
         known = {"": super().numbers()} | {part: owner.numbers() for part, owner in self.parts().items()}
         return {name: known[part][inner] for name, (part, inner) in distinct(known).items()}
 
+    def _number(self, name: str) -> Any:
+        part, inner = self._route(name)
+        return self.parts()[part]._number(inner) if part else super()._number(inner)
+
     def _route(self, name: str) -> tuple[str, str]:
         routes = self._routes()
         longer = {f"{part}_{inner}": (part, inner) for part, inner in routes.values() if part}
@@ -118,7 +121,7 @@ class Composite(UncertaintySet):
             if part:
                 inside.setdefault(part, {})[inner] = value
             else:
-                new[inner] = number(value, name)
+                new[inner] = self._like(inner, value)
         parts = self.parts()
         new |= {part: parts[part].replaced(**within) for part, within in inside.items()}
         made = self._copy(**new, _tuner=None)

@@ -17,7 +17,7 @@ import numpy as np
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.owned import owned
 
-__all__ = ["computed", "contained", "is_alike", "is_container", "is_number", "remembered"]
+__all__ = ["beside", "computed", "contained", "is_alike", "is_container", "is_number", "remembered"]
 
 ENROLS_NOTHING = "the making of sets"
 
@@ -32,6 +32,11 @@ def remembered(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
 def is_number(value: Any) -> bool:
     """Whether something is a real number, and no truth value."""
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def beside(present: Any) -> tuple[Any, Any]:
+    """A larger and a smaller value of a number, at which a class is tried: whole where the number is, as a column or a seed has to be."""
+    return present + abs(present) + 1, present // 2 if isinstance(present, numbers.Integral) else present / 2
 
 
 def is_container(value: Any) -> bool:

@@ -18,6 +18,7 @@ from convexnovelty.membership import Counterpart, as_counterpart
 from convexnovelty.uncertainty.algebra import elsewhere
 from convexnovelty.uncertainty.arguments import along, known_set
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet, has_members_of
+from convexnovelty.uncertainty.constructed import beside
 from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support, membership_of
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
 from convexnovelty.uncertainty.exact_mean import ExactMean
@@ -208,10 +209,10 @@ def _follows(uncertainty: UncertaintySet, name: str, given: tuple[Any, ...], num
     A class may take a number as it stands, in all of what it states or beside a parameter that holds the number.
     """
     plain = uncertainty.plain()
-    rng, present = np.random.default_rng(5), plain.numbers()[number]
+    rng, present = np.random.default_rng(5), plain._number(number)
     size = _size(uncertainty)
     direction = [rng.standard_normal(x.shape) / size if getattr(x, "shape", ()) else 1.0 for x in given]
-    for other in (2 * present + 1, present / 2) if np.isfinite(present) else ():
+    for other in beside(present) if np.isfinite(present) else ():
         try:
             anew = evaluate(_stated_at(plain.replaced(**{number: other}), name, direction))
             tunable = plain.tunable()

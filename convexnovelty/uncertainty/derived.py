@@ -31,7 +31,7 @@ from convexnovelty._lazy import cp
 from convexnovelty.cones import svec, svec_map, triangle
 from convexnovelty.conic import ConicProgram
 from convexnovelty.direct import attempts
-from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError, SolverError
+from convexnovelty.errors import ConvexNoveltyError, InputError, RecompilationError, SolverError
 from convexnovelty.least_value import rough_value
 from convexnovelty.membership import Counterpart, Membership, convex
 from convexnovelty.places import DONE
@@ -120,7 +120,7 @@ def _made(uncertainty: UncertaintySet) -> Membership:
     for name in uncertainty.numbers():
         try:
             elsewhere = [_arrays(other, arrays.units) for other in _elsewhere(uncertainty, name)]
-        except (ConvexNoveltyError, TypeError, ValueError, IndexError):  # a number that must be whole, say
+        except Exception:  # a number of a user's class which has no such values: a column, say
             elsewhere = []
         if elsewhere and all(arrays.moves_to(other) for other in elsewhere):
             names.append(name)
@@ -400,15 +400,22 @@ def _elsewhere(uncertainty: UncertaintySet, name: str) -> list[Any]:
 
     In the number's own unit: beside a radius of 1e-14 another one of 1e-3 is a set that no solver knows.
     """
-    value = uncertainty.numbers()[name]
+    value = uncertainty._number(name)
     if not math.isfinite(value):  # an exponent, at which a norm is no neighbour of the next ones
         return []
-    step = 1e-3 * abs(value) if value else 1e-3
     found: list[Any] = uncertainty.kept(
-        f"elsewhere {name}",
-        lambda: [uncertainty.replaced(**{name: value * f + s}) for f, s in ((1.618, 0.0), (0.577, step))],
+        f"elsewhere {name}", lambda: [uncertainty.replaced(**{name: other}) for other in _steps(value)]
     )
     return found
+
+
+def _steps(value: Any) -> tuple[Any, Any]:
+    if not isinstance(value, numbers.Integral):
+        step = 1e-3 * abs(value) if value else 1e-3
+        return value * 1.618, value * 0.577 + step
+    size = float(abs(value))
+    up, down = max(1, round(0.618 * size)), max(1, round(0.423 * size))
+    return value + up, value - down if value else 2
 
 
 # -- counterparts by conic duality -----------------------------------------------------------------------------------
@@ -472,8 +479,8 @@ def _face(uncertainty: UncertaintySet, membership: Membership, dimension: int) -
     _refuse_thin(uncertainty, membership, face)
     if (face.rest.size or face.stated.size) and uncertainty._tuner is not None:
         # At a radius of zero, say, a set has null directions that it has at no other radius.
-        elsewhere = [other for name in uncertainty.numbers() for other in _elsewhere(uncertainty, name)]
-        face = Face.of([membership, *filter(None, map(_unless_empty, elsewhere))], dimension, factor)
+        elsewhere = [held for name in uncertainty.numbers() for held in _held_elsewhere(uncertainty, name)]
+        face = Face.of([membership, *elsewhere], dimension, factor)
         for name in uncertainty.numbers():
             uncertainty.watch(name, lambda changed: face.require(membership_of(changed)))
     return face
@@ -503,9 +510,11 @@ def _refuse_thin(uncertainty: Any, membership: Membership, face: Face) -> None:
     )
 
 
-def _unless_empty(uncertainty: UncertaintySet) -> Membership | None:
-    """The set at another number, which nobody has asked for and at which it may hold nothing."""
-    try:
-        return membership_of(uncertainty)
-    except EmptySetError:
-        return None
+def _held_elsewhere(uncertainty: UncertaintySet, name: str) -> list[Membership]:
+    """The set at other values of a number that nobody has asked for: at which its class may fail, or it may hold nothing."""
+    made: list[Membership] = []
+    with contextlib.suppress(Exception):
+        for other in _elsewhere(uncertainty, name):
+            with contextlib.suppress(Exception):
+                made.append(membership_of(other))
+    return made

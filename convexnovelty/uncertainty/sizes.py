@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
-from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.constructed import beside
 from convexnovelty.uncertainty.tools import listed
 
 __all__ = ["is_read", "says_the_same"]
@@ -39,11 +39,10 @@ def is_read(uncertainty: Any, name: str) -> bool:
 
 
 def _differs(uncertainty: Any, name: str) -> bool:
-    present = uncertainty.numbers()[name]
-    for other in (2.0 * present + 1.0, present / 2.0):
+    for other in beside(uncertainty._number(name)):
         try:
             changed = uncertainty.replaced(**{name: other})
-        except InputError:  # the class takes no such number
+        except Exception:  # the class takes no such number, whatever it raises
             continue
         if not says_the_same(uncertainty.plain(), changed):
             return True

@@ -490,3 +490,51 @@ def test_of_a_set_made_from_a_sample_nothing_is_said_at_radius_zero_round_anothe
     rows = rows_of_users_sets(Instance("raw", {"moments": cn.Moments.estimate(raw), "uncertainty": Reweighed(raw)}))
     (row,) = [row for row in rows if row.verdict != "pass"]
     assert row.source == "radius 0" and row.verdict == "not checked" and "other moments" in row.reason
+
+
+class Whole(sets.PointSet):
+    """A disc across a column that a whole number names, along directions that another one seeds."""
+
+    def __init__(self, column=1, seed=3, radius=0.1):
+        self.column, self.seed = column, seed
+        self.directions = np.random.default_rng(seed).normal(size=(4, 3))
+        super().__init__(radius)
+
+    def membership(self, u):
+        d = u - self.center
+        return [cp.norm(d) <= self.radius, cp.abs(self.directions @ d) <= self.radius, d[self.column] == 0]
+
+
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_whole_numbers_of_a_set_are_tried_at_whole_numbers(column):
+    rows = check_set(Whole(column), moments=cn.Moments(np.ones(3), np.eye(3)))
+    changes = {row.claim: row.verdict for row in rows if row.source == "replaced"}
+    for name in ("column", "seed", "radius"):
+        assert changes[f"with another {name} it is the set that is made with it"] == "pass"
+    assert {row.verdict for row in rows} == {"pass"}
+
+
+class Listed(sets.CovarianceSet):
+    """A set that knows one share alone, and raises what a dictionary raises at any other."""
+
+    def __init__(self, share=0.5, radius=0.1):
+        self.share = share
+        super().__init__(radius)
+
+    def membership(self, S):
+        return [cp.norm(S - self.center, "fro") <= {0.5: 1.0}[self.share] * self.radius]
+
+
+def test_a_number_of_which_a_class_takes_no_other_value_is_not_checked():
+    rows = check_set(Listed(), moments=MOMENTS)
+    (row,) = [row for row in rows if row.verdict != "pass"]
+    assert row.claim == "with another share it is the set that is made with it"
+    assert row.verdict == "not checked" and "KeyError" in row.reason
+
+
+def test_what_a_class_raises_where_it_is_asked_is_a_row():
+    def out_of_range(self):
+        raise IndexError("none of mine")
+
+    found = fails(planted(Spread, ellipsoidal=out_of_range))
+    assert [reason for reason in found.values() if "IndexError: none of mine" in reason]

@@ -988,3 +988,27 @@ def test_a_size_of_zero_leaves_the_centre_where_values_say_so():
     assert path[0].objective == pytest.approx(nominal, rel=1e-8) and path[1].objective > 1.01 * nominal
     right = moments.mean @ a + 0.01 * np.linalg.norm(a, 4 / 3) + np.sqrt(a @ moments.covariance @ a)
     assert sets.evaluate_loss(Rest(0.0).centred(moments), a, 1.0) == pytest.approx(right, rel=1e-6)
+
+
+class Corner(sets.CovarianceSet):
+    """One variance, that of a column that a whole number names, may be larger."""
+
+    def __init__(self, column=0, radius=0.5):
+        self.column = column
+        super().__init__(radius)
+
+    def membership(self, S):
+        more = cp.Variable(nonneg=True)
+        unit = np.zeros(np.shape(self.center))
+        unit[self.column, self.column] = 1.0
+        return [self.center + more * unit == S, more <= self.radius]
+
+
+def test_a_column_of_a_set_round_a_singular_centre_is_changed_in_a_program():
+    """The optimum is 1 / (sqrt(m'S^-1 m) - kappa) for the one worst covariance, and kappa is a half at a confidence of a fifth."""
+    mean, variances = np.array([3.0, 1.0, 0.0]), np.array([1.0, 2.0, 0.0])
+    problem = cn.single_class_mpm(cn.Moments(mean, np.diag(variances)), 0.2, Corner())
+    for column in (0, 1, 0):
+        worst = variances + 0.5 * np.eye(3)[column]
+        truth = 1 / (np.sqrt((mean[:2] ** 2 / worst[:2]).sum()) - 0.5)
+        assert problem.set(column=column).solve().objective == pytest.approx(truth, rel=1e-7)
