@@ -29,6 +29,7 @@ from convexnovelty.uncertainty import Adversary, CovarianceSet, MeanSet, MomentS
 from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.counterparts import evaluate
 from convexnovelty.uncertainty.sizes import is_read, says_the_same
+from convexnovelty.uncertainty.tools import unasked
 from convexnovelty.validation import Array
 
 __all__ = [
@@ -105,7 +106,8 @@ def tried_row(
     """The row for a law whose gap is computed by the user's own functions, which may raise anything."""
     began, found, reason = time.perf_counter(), math.nan, ""
     try:
-        found = gap()
+        with unasked():
+            found = gap()
     except Exception as error:  # a class that cannot do what it states fails its law, whatever it raises
         reason = f"{type(error).__name__}: {error}"
     return law_row(recipe, source, target, claim, found, tolerance, time.perf_counter() - began, reason)
@@ -135,7 +137,8 @@ def _has_size(recipe: Any, moments: Moments) -> bool:
     if not is_read(around(recipe, moments), name):
         return False
     try:
-        sets.membership_of(around(recipe.replaced(**{name: 0.5 * number}), moments))
+        with unasked():
+            sets.membership_of(around(recipe.replaced(**{name: 0.5 * number}), moments))
     except EmptySetError:
         pass
     except Exception:  # of a number that must be whole, whatever the class raises
@@ -301,12 +304,14 @@ def _rows_at_other_numbers(recipe: UncertaintySet, moments: Moments, a: Array, t
     others = []
     for multiple in MULTIPLES:
         try:
-            other = around(recipe.replaced(**{name: multiple * number}), moments)
-            sets.membership_of(other)
+            with unasked():
+                other = around(recipe.replaced(**{name: multiple * number}), moments)
+                sets.membership_of(other)
         except Exception:  # of a number that must be whole, or below one, whatever the class raises
             continue
         others.append(other)
-    told = [_told(other, a) for other in others]
+    with unasked():
+        told = [_told(other, a) for other in others]
     if not any(told):
         return []
 
@@ -366,9 +371,10 @@ def _changed(recipe: Any, name: str, moments: Moments) -> tuple[Any, Any]:
         if value == present:
             continue
         try:
-            changed = recipe.replaced(**{name: value})
-            sets.membership_of(around(changed, moments))
-            return changed, _anew(recipe, name, changed._number(name))
+            with unasked():
+                changed = recipe.replaced(**{name: value})
+                sets.membership_of(around(changed, moments))
+                return changed, _anew(recipe, name, changed._number(name))
         except Exception as error:  # a class takes what it takes, a column or a share, and raises what it raises
             refused = f"{name} = {value:.6g} gives {type(error).__name__}: {error}"
     raise InputError(f"the class takes none of the values of {name} that are tried ({refused})")
@@ -435,9 +441,10 @@ def _told(centred: UncertaintySet, a: Array) -> list[float]:
 def _row_at_zero(recipe: UncertaintySet, moments: Moments, a: Array, tolerance: float) -> Row:
     claim = "a radius of zero leaves the centre alone"
     try:
-        zero = around(recipe.replaced(radius=0.0), moments)
-        if not isinstance(zero, MeanSet) or not zero.uses_covariance:
-            sets.membership_of(zero)
+        with unasked():
+            zero = around(recipe.replaced(radius=0.0), moments)
+            if not isinstance(zero, MeanSet) or not zero.uses_covariance:
+                sets.membership_of(zero)
     except Exception as error:
         # A membership that is not made for it (one that divides by the radius) refuses it loudly wherever it is used.
         row = law_row(recipe, *AT_ZERO, claim, math.nan, tolerance)

@@ -30,7 +30,7 @@ from convexnovelty.uncertainty.constructed import (
     is_number,
     remembered,
 )
-from convexnovelty.uncertainty.tools import exponent
+from convexnovelty.uncertainty.tools import exponent, unasked
 from convexnovelty.validation import LARGEST, SMALLEST, Array, integer, nonnegative, number, shown, vector
 
 __all__ = [
@@ -411,7 +411,8 @@ class UncertaintySet(_Made):
         """Whether nothing else that the set keeps was computed from the number ``name``."""
         for other in beside(self._number(name)):
             try:
-                made = self._computed({name: self._like(name, other)})
+                with unasked():
+                    made = self._computed({name: self._like(name, other)})
             except InputError:  # the class takes no such number
                 continue
             return all(is_alike(vars(self)[held], value) for held, value in made.items() if held not in MANAGED)

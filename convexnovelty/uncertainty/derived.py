@@ -39,7 +39,7 @@ from convexnovelty.set_arrays import LONGER, Arrays, reaches_from
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.face import UNSEEN, Face
 from convexnovelty.uncertainty.left_points import LeftPoints, left_points
-from convexnovelty.uncertainty.tools import as_expression, listed
+from convexnovelty.uncertainty.tools import as_expression, listed, unasked
 from convexnovelty.validation import Array
 
 __all__ = ["derived_deviation", "derived_loss", "derived_support", "membership_of", "stated"]
@@ -119,7 +119,8 @@ def _made(uncertainty: UncertaintySet) -> Membership:
     others: list[Arrays] = []
     for name in uncertainty.numbers():
         try:
-            elsewhere = [_arrays(other, arrays.units) for other in _elsewhere(uncertainty, name)]
+            with unasked():
+                elsewhere = [_arrays(other, arrays.units) for other in _elsewhere(uncertainty, name)]
         except Exception:  # a number of a user's class which has no such values: a column, say
             elsewhere = []
         if elsewhere and all(arrays.moves_to(other) for other in elsewhere):
@@ -513,7 +514,7 @@ def _refuse_thin(uncertainty: Any, membership: Membership, face: Face) -> None:
 def _held_elsewhere(uncertainty: UncertaintySet, name: str) -> list[Membership]:
     """The set at other values of a number that nobody has asked for: at which its class may fail, or it may hold nothing."""
     made: list[Membership] = []
-    with contextlib.suppress(Exception):
+    with unasked(), contextlib.suppress(Exception):
         for other in _elsewhere(uncertainty, name):
             with contextlib.suppress(Exception):
                 made.append(membership_of(other))

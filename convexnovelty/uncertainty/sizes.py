@@ -13,7 +13,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.constructed import beside
-from convexnovelty.uncertainty.tools import listed
+from convexnovelty.uncertainty.tools import listed, unasked
 
 __all__ = ["is_read", "says_the_same"]
 
@@ -40,12 +40,13 @@ def is_read(uncertainty: Any, name: str) -> bool:
 
 def _differs(uncertainty: Any, name: str) -> bool:
     for other in beside(uncertainty._number(name)):
-        try:
-            changed = uncertainty.replaced(**{name: other})
-        except Exception:  # the class takes no such number, whatever it raises
-            continue
-        if not says_the_same(uncertainty.plain(), changed):
-            return True
+        with unasked():
+            try:
+                changed = uncertainty.replaced(**{name: other})
+            except Exception:  # the class takes no such number, whatever it raises
+                continue
+            if not says_the_same(uncertainty.plain(), changed):
+                return True
     return False
 
 

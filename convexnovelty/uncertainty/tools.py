@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -35,10 +38,19 @@ __all__ = [
     "stein_root",
     "transport_distance",
     "transport_membership",
+    "unasked",
 ]
 
 
 ENROLS_NOTHING = "tools of the sets"
+
+
+@contextlib.contextmanager
+def unasked() -> Iterator[None]:
+    """Where a set is tried at numbers that nobody gave it: a warning would speak of these."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def as_expression(a: Any, name: str = "a", size: int | None = None) -> Any:

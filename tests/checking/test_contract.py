@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -538,3 +540,27 @@ def test_what_a_class_raises_where_it_is_asked_is_a_row():
 
     found = fails(planted(Spread, ellipsoidal=out_of_range))
     assert [reason for reason in found.values() if "IndexError: none of mine" in reason]
+
+
+def test_a_check_warns_of_no_number_that_nobody_gave():
+    class Power(sets.PointSet):
+        def __init__(self, q=2.5, radius=0.1):
+            self.q = q
+            super().__init__(radius)
+
+        def membership(self, u):
+            return [cp.pnorm(u - self.center, self.q) <= self.radius]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # CVXPY warns of norms of 4.045 and of 4.75, which are sums of many cones
+        rows = check_set(Power(), dimension=2)
+        problem = cn.uncertain_points(cn.LinearFeatures(_points()), 0.3, Power())
+        dual = cp.Variable(2)
+        X = _points()
+        rho, xi = cp.Variable(), cp.Variable(12, nonneg=True)
+        plain = cp.Problem(
+            cp.Minimize(cp.sum_squares(dual) / 2 - rho + cp.sum(xi) / (0.3 * 12)),
+            [X @ dual - 0.1 * cp.pnorm(dual, 5 / 3) >= rho - xi],
+        )
+        assert problem.solve().objective == pytest.approx(plain.solve(solver="CLARABEL"), rel=1e-6)
+    assert {row.verdict for row in rows} == {"pass"}
