@@ -389,6 +389,7 @@ def _anew(recipe: Any, name: str, value: Any) -> Any:
         return None
     if name not in parameters or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):
         return None
+    bound.apply_defaults()  # a number that was left to its default may be another one since
     known = {key: recipe._number(key) for key in recipe.numbers()}
     arguments = {key: known.get(key, held) for key, held in bound.arguments.items()}
     return type(recipe)(**{**arguments, name: value})

@@ -516,6 +516,19 @@ def test_whole_numbers_of_a_set_are_tried_at_whole_numbers(column):
     assert {row.verdict for row in rows} == {"pass"}
 
 
+def test_a_number_that_was_set_since_is_kept_where_the_constructor_makes_a_set_anew():
+    class Wide(sets.PointSet):
+        def __init__(self, width=2.0, radius=0.1):
+            self.width = width
+            super().__init__(radius)
+
+        def membership(self, u):
+            return [cp.abs(u - self.center) <= self.width * self.radius]
+
+    rows = check_set(Wide().replaced(radius=0.2), dimension=2)
+    assert {row.verdict for row in rows} == {"pass"}
+
+
 class Listed(sets.CovarianceSet):
     """A set that knows one share alone, and raises what a dictionary raises at any other."""
 
