@@ -60,7 +60,9 @@ CLASSIFIER = "classifier of scikit-learn with decision_function or predict_proba
 FACTORS = tuple(float(f) for f in np.logspace(-1.0, 1.0, 9))
 # Areas that differ by less are equal; the smoother of the two densities is then preferred.
 SAME_AREA = 1e-12
-CENTRED = 1e-10  # share of the largest deviation up to which a constant column is what centring has left of one
+# Share of the largest deviation up to which a constant column is what a centring leaves of one, and a column of columns that
+# were centred what it leaves of roundings of one number. Columns in units of their own may be smaller.
+CENTRED, ROUNDED = 1e-10, 1e-14
 FAR = 1e3  # times the size of the samples from which on squared distances hide what two densities differ by
 BLOCK = 2**21  # squared distances held at once while new points are scored: 16 MB
 
@@ -236,7 +238,7 @@ class DensityRatio(NoveltyScore):
         names = names_of(nominal)
         nominal, unlabelled, random = _samples(nominal, unlabelled, random)
         both = np.vstack([nominal, unlabelled])
-        units, moved = column_units(both), _far_middle(both)
+        units, moved = column_units(both, nominal), _far_middle(both)
         scaled = ((nominal - moved) / units, (unlabelled - moved) / units)
         grids: list[list[float] | None] = [
             _grid(b, *s.shape) for b, s in zip((self.nominal_bandwidth, self.unlabelled_bandwidth), scaled, strict=True)
@@ -411,14 +413,19 @@ def uniform_points(box: tuple[Array, Array], count: int, random: np.random.Gener
     return np.asarray(low + drawn * (high - low))
 
 
-def column_units(X: Array) -> Array:
+def column_units(X: Array, nominal: Array | None = None) -> Array:
     """The standard deviation of each column; of a constant one its size, so that other units give the same score.
 
-    One of zeros has the unit one, and so has what a centring leaves of a constant column: rounding of its mean.
+    One of zeros has the unit one, and so has what a centring leaves of a constant column, or of roundings of one number: rounding
+    of its mean. ``nominal`` are the points among X that were centred, if they were.
     """
     deviations, first = _deviations(X), np.abs(X[0])
-    sized = (first > 0) & (first > CENTRED * deviations.max(initial=0.0))
-    return np.where(constant_columns(X), np.where(sized, first, 1.0), deviations)
+    largest = deviations.max(initial=0.0)
+    rounded, rest = deviations <= ROUNDED * largest, X if nominal is None else nominal
+    if (np.abs(rest.mean(axis=0)) > deviations / 2)[~rounded].any():
+        rounded[:] = False
+    nothing = rounded | (constant_columns(X) & (first <= CENTRED * largest))
+    return np.where(nothing, 1.0, np.where(constant_columns(X), first, deviations))
 
 
 def constant_columns(X: Array) -> NDArray[np.bool_]:

@@ -22,7 +22,7 @@ from convexnovelty.cli import main
 from convexnovelty.detection import Request, held_out, load_model, methods
 from convexnovelty.estimators import OneClassSVM, SemiSupervisedDetector, SingleClassMPM
 from convexnovelty.explanation import column_weights, drivers
-from convexnovelty.novelty_scores import column_units, constant_columns
+from convexnovelty.novelty_scores import column_units, constant_columns, held_out_scores
 
 RAW = load_breast_cancer(as_frame=True)
 DATA = RAW.data.iloc[:, :8].rename(columns=lambda name: name.removeprefix("mean "))
@@ -706,6 +706,23 @@ def test_a_constant_column_that_was_centred_is_one_of_zeros(constant: float) -> 
     alone = make_pipeline(StandardScaler(), SemiSupervisedDetector(random_state=0)).fit(X - [0.0, 0.0, constant])
     np.testing.assert_allclose(
         made.decision_function(new), alone.decision_function(new - [0.0, 0.0, constant]), rtol=1e-9
+    )
+
+
+def test_roundings_of_one_number_in_two_centred_tables_are_no_difference() -> None:
+    rng = np.random.default_rng(0)
+    A, B = (np.column_stack([rng.normal(20, 2, 300), rng.normal(5, 1, 300), np.full(300, c)]) for c in (0.3, 0.1 + 0.2))
+    plain, centred = (
+        held_out_scores(A, B, random_state=0),
+        held_out_scores(A - A.mean(0), B - A.mean(0), random_state=0),
+    )
+    for one, other in zip(plain, centred, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+    # Columns that are small in their own right, centred or not, count.
+    small = rng.standard_normal((300, 2)) * [1.0, 1e-12]
+    assert column_units(small)[1] == pytest.approx(small[:, 1].std())
+    assert column_units(np.column_stack([5 + small[:, 0], 1e-9 * small[:, 1]]))[1] == pytest.approx(
+        1e-9 * small[:, 1].std()
     )
 
 

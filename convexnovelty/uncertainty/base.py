@@ -229,6 +229,12 @@ class UncertaintySet(_Made):
         self.radius = nonnegative(radius, "radius")
 
     def __setattr__(self, name: str, value: Any) -> None:
+        taken = name in ASKED or (name in ("center", "factor") and is_number(value))
+        if taken and not callable(value):
+            raise InputError(
+                f"{type(self).__name__}.{name}: {shown(value)} was found, where every set has something else under that name; call "
+                "the attribute otherwise"
+            )
         # What was made of the set belongs to the attributes as they were. An array that its owner, or who asks the set for
         # it, changes later would change the set behind its back.
         object.__setattr__(self, "_kept", None)
@@ -487,6 +493,14 @@ class UncertaintySet(_Made):
         self._forget()
         for attribute, held in changed.items():
             object.__setattr__(self, attribute, held)
+
+
+# What is asked of every set by a call, beside what a class may state of its members.
+ASKED = {
+    name
+    for name, held in vars(UncertaintySet).items()
+    if (callable(held) or isinstance(held, property)) and not name.startswith("_")
+} - {*STATED}
 
 
 class _MomentFamily(UncertaintySet):

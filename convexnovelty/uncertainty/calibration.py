@@ -89,8 +89,8 @@ def calibrate(
         - "chi-square": normal points; for ellipsoids of means. Approximate, for many points; exact for a
           MeanEllipsoid beside a set of covariances.
         - "hotelling": normal points; exact for ellipsoids of means, and wide for a MeanEllipsoid beside a set of covariances.
-        - "wishart": normal points; exact for WishartBall and KLBall, see :func:`wishart_radius`, and Hotelling's law for
-          ellipsoids of means.
+        - "wishart": normal points; the law itself for WishartBall and KLBall, to the digits of the draws that
+          :func:`wishart_radius` makes of it, and Hotelling's law for ellipsoids of means.
         - "concentration": every law of bounded support, with ``support_radius``; for means in norm balls, for
           Frobenius, spectral, nuclear, Bures and Gelbrich balls, and for DelageYe. Wide.
         - "bootstrap": every set; the quantile of the sizes at which sets centred on resampled moments hold the

@@ -1012,3 +1012,17 @@ def test_a_column_of_a_set_round_a_singular_centre_is_changed_in_a_program():
         worst = variances + 0.5 * np.eye(3)[column]
         truth = 1 / (np.sqrt((mean[:2] ** 2 / worst[:2]).sum()) - 0.5)
         assert problem.set(column=column).solve().objective == pytest.approx(truth, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", ["kept", "plain", "numbers", "size", "watch", "factor", "center"])
+def test_an_attribute_with_the_name_of_what_every_set_has_is_refused(name):
+    class Ball(sets.CovarianceSet):
+        def __init__(self, radius):
+            super().__init__(radius)
+            setattr(self, name, 3.0)
+
+        def membership(self, S):
+            return [cp.norm(S - self.center, "fro") <= self.radius]
+
+    with pytest.raises(InputError, match=rf"^Ball\.{name}: 3\.0 was found, .*; call the attribute otherwise$"):
+        Ball(0.1)
