@@ -7,7 +7,6 @@ looked at by itself, with the constraints that speak of nothing else.
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,64 +120,65 @@ def _centre_alone(describe: Describe, center: list[Array], group: tuple[int, ...
     own, all_of_them = _curved_of(describe, member, group)
     if not own:
         return _Centre()
-    axes = [(k, axis) for k in group for axis in _axes(center[k], units[k])]
 
-    def over(length: float, k: int, axis: Array) -> Array:
-        for i in group:
-            member[i].save_value(center[i] + length * axis if i == k else center[i])
+    def over(step: Array) -> Array:
+        for k, moved in zip(group, _blocks(step, center, group), strict=True):
+            member[k].save_value(moved)
         return np.array([_excess(one) for one in own.values()])
 
-    def either(length: float, k: int, axis: Array) -> Array:
-        return np.maximum(over(length, k, axis), over(-length, k, axis))
+    def either(step: Array) -> Array:
+        return np.maximum(over(step), over(-step))
 
-    spare, far = over(0.0, *axes[0]), np.array([either(1.0, k, axis) for k, axis in axes])
+    axes = _axes(group, units)
+    spare, far = over(0.0 * axes[:, 0]), np.array([either(axis) for axis in axes.T])
     rounding = HELD * np.abs(far).max(axis=0)
     tight = spare >= -rounding
     if not tight.any() or (spare > rounding).any():
         return _Centre(several=all_of_them and bool((spare < -rounding).all()))
     sees = (far != spare)[:, tight].any(axis=1)
-    marks = {k: np.zeros(center[k].shape, dtype=bool) for k in group}
-    for (k, axis), seen in zip(axes, sees, strict=True):
-        marks[k] |= (axis != 0) & seen
-    blind = [over(7.0, k, np.where(marks[k], 0.0, units[k]))[tight] for k in group]
     level = float(far[sees][:, tight].max(axis=1).min(initial=np.inf))
-    if not 0 < level < np.inf or any((value != spare[tight]).any() for value in blind):
+    unseen = over(7.0 * axes[:, ~sees].sum(axis=1))[tight]
+    if not 0 < level < np.inf or (unseen != spare[tight]).any():
         return _Centre()
 
-    def passes(length: float, k: int, axis: Array) -> float:
-        return float(either(length, k, axis)[tight].max())
+    def length(step: Array) -> float:
+        return _length(lambda t: float(either(t * step)[tight].max()), level)
 
-    steps = [
-        (k, _length(functools.partial(passes, k=k, axis=axis), level) * axis)
-        for (k, axis), seen in zip(axes, sees, strict=True)
-        if seen
-    ]
+    basis = axes[:, sees] * [length(axis) for axis in axes[:, sees].T]
     places = frozenset(place for place, is_tight in zip(own, tight, strict=True) if is_tight)
-    reached = _reached(describe, center, group, steps, places, level)
-    if reached is None:
-        return _Centre()
-    if (reached[1] > np.maximum(NEARER * reached[0], POINT)).any():
-        return _Centre(several=True)
-    return _Centre(places, marks)
+    for _ in range(basis.shape[1] + 1):
+        reached = _reached(describe, center, group, basis, places, level)
+        if reached is None:
+            return _Centre()
+        ends = np.abs(reached).max(axis=-1)
+        if not (stay := ends[1] > np.maximum(NEARER * ends[0], POINT)).any():
+            entries = np.any(basis != 0, axis=1).astype(float)
+            marks = [moved != 0 for moved in _blocks(entries, [0.0 * block for block in center], group)]
+            return _Centre(places, dict(zip(group, marks, strict=True)))
+        # A line along which what is tight hardly rises may be a long one, in whose unit it comes nearer too.
+        line = reached[1][stay][0] / np.linalg.norm(reached[1][stay][0])
+        longer = length(basis @ line)
+        if longer <= 1 or longer >= 4.0**LONGEST:
+            break
+        basis = basis + (longer - 1.0) * np.outer(basis @ line, line)
+    return _Centre(several=True)
 
 
 def _reached(
-    describe: Describe,
-    center: list[Array],
-    group: tuple[int, ...],
-    steps: list[tuple[int, Array]],
-    places: frozenset[int],
-    level: float,
+    describe: Describe, center: list[Array], group: tuple[int, ...], basis: Array, places: frozenset[int], level: float
 ) -> Array | None:
-    """How far blocks come to either side under each force, of shape (forces, sides), beside steps that reach the level.
+    """Where blocks come to either side under each force, of shape (forces, sides, unknowns), in a basis of steps.
 
     None where a solver cannot say.
     """
-    d, bound, push = cp.Variable(len(steps)), cp.Variable(), np.random.default_rng(25).standard_normal(len(steps))
-    said = describe(
-        [_moved(block, k, steps, d) if k in group else cp.Constant(block) for k, block in enumerate(center)]
-    )
-    others = [one for i, one in enumerate(said) if i not in places and [v.id for v in one.variables()] == [d.id]]
+    n = basis.shape[1]
+    d, bound, push = cp.Variable(n), cp.Variable(), np.random.default_rng(25).standard_normal(n)
+    moved: list[Any] = [*map(cp.Constant, center)]
+    for k, block in zip(group, _blocks(basis @ d, center, group), strict=True):
+        moved[k] = cp.atoms.affine.wraps.symmetric_wrap(block) if block.ndim == 2 else block
+    said = describe(moved)
+    beside = [one for i, one in enumerate(said) if i not in places and [v.id for v in one.variables()] == [d.id]]
+    others = [one for one in beside if _binds(one, d, push)]
     tight = [(said[i].args[0] - said[i].args[1]) / level <= bound for i in places]
     found = [
         [_point(bound - side * force * (push @ d), [*tight, *others, cp.abs(d) <= 1]) for side in (1.0, -1.0)]
@@ -186,14 +186,31 @@ def _reached(
     ]
     if any(point is None for row in found for point in row):
         return None
-    return np.array([[np.abs(point[d.id]).max() for point in row if point is not None] for row in found])
+    return np.array([[point[d.id] for point in row if point is not None] for row in found])
 
 
-def _moved(block: Array, k: int, steps: list[tuple[int, Array]], d: Any) -> Any:
-    """A block moved by multiples of its steps, of which others leave it where it is."""
-    spread = np.column_stack([np.ravel(step, order="F") if i == k else np.zeros(block.size) for i, step in steps])
-    moved = block + cp.reshape(spread @ d, block.shape, order="F")
-    return cp.atoms.affine.wraps.symmetric_wrap(moved) if block.ndim == 2 else moved
+def _binds(constraint: Any, d: Any, far: Any) -> bool:
+    """Whether a constraint has nothing to spare where the unknowns are zero: another one is only the end of a long line."""
+    if not isinstance(constraint, cp.constraints.Inequality):
+        return isinstance(constraint, cp.constraints.Zero | cp.constraints.Equality)
+    values = []
+    for at in (0.0 * far, far):
+        d.save_value(at)
+        values.append(_excess(constraint))
+    return values[0] >= -HELD * abs(values[1])
+
+
+def _blocks(step: Any, center: list[Array], group: tuple[int, ...]) -> list[Any]:
+    """The centre's blocks moved by a vector of steps of their entries, one block after the other."""
+    moved, begin = [], 0
+    for k in group:
+        part = step[begin : begin + center[k].size]
+        shaped = (
+            part.reshape(center[k].shape) if isinstance(part, np.ndarray) else cp.reshape(part, center[k].shape, "C")
+        )
+        moved.append(center[k] + shaped)
+        begin += center[k].size
+    return moved
 
 
 def _curved_of(describe: Describe, member: list[Any], group: tuple[int, ...]) -> tuple[dict[int, Any], bool]:
@@ -214,15 +231,17 @@ def _curved_of(describe: Describe, member: list[Any], group: tuple[int, ...]) ->
     return found, len(found) == len(said)
 
 
-def _axes(block: Array, units: Array) -> list[Array]:
-    """A step along each entry of a vector or of a symmetric matrix, of the size of its unit."""
+def _axes(group: tuple[int, ...], units: list[Array]) -> Array:
+    """Steps along the entries of vectors and of symmetric matrices, of the sizes of their units, as columns."""
     found = []
-    for place in np.ndindex(block.shape):
-        if list(place) == sorted(place):
-            axis = np.zeros(block.shape)
-            axis[place] = axis[place[::-1]] = units[place]
-            found.append(axis)
-    return found
+    for k in group:
+        for place in np.ndindex(units[k].shape):
+            if list(place) == sorted(place):
+                axes = [np.zeros(units[i].shape) for i in group]
+                axis = axes[group.index(k)]
+                axis[place] = axis[place[::-1]] = units[k][place]
+                found.append(np.concatenate([each.ravel() for each in axes]))
+    return np.array(found).T
 
 
 def _excess(constraint: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import cvxpy as cp
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import convexnovelty as cn
+from convexnovelty.errors import SolverError
 from convexnovelty.uncertainty import (
     CovarianceSet,
     FrobeniusBall,
@@ -160,6 +162,39 @@ def test_some_entries_of_a_covariance_may_be_all_that_is_fixed():
     worst = cp.Problem(cp.Maximize(k @ R @ k), [R >> 0, cp.diag(R) == 1, cp.abs(R - np.eye(3)) <= 0.3])
     right = np.sqrt(worst.solve(solver="CLARABEL"))
     assert evaluate_deviation(Diagonal(0.0).centred(RAW), ALONG) == pytest.approx(right, rel=1e-7)
+
+
+class Whitened(MeanSet):
+    """Means by a power of whitened deviations."""
+
+    def membership(self, m: Any) -> list[Any]:
+        d = np.linalg.inv(np.linalg.cholesky(self.covariance)) @ (m - self.center)
+        return [cp.sum(cp.power(cp.abs(d), 5)) <= self.radius]
+
+
+@pytest.mark.parametrize("correlation", [0.9, 0.999, 0.99999])
+def test_a_power_along_correlated_columns_at_zero_is_the_centre(correlation):
+    unit = np.array([1e4, 1.0, 1e-2])
+    R = np.array([[1.0, correlation, 0.2], [correlation, 1.0, 0.2], [0.2, 0.2, 1.0]])
+    moments = cn.Moments([3.0, -2.0, 5.0] * unit, R * np.outer(unit, unit))
+    a = np.array([0.3, -0.7, 0.2]) / unit
+    assert evaluate_support(Whitened(0.0).centred(moments), a) == pytest.approx(moments.mean @ a, abs=1e-7)
+
+
+class Line(MeanSet):
+    """A fourth power of one difference, which leaves a line free as far as a bound of its own goes."""
+
+    def membership(self, m: Any) -> list[Any]:
+        d = cp.multiply(1.0 / np.sqrt(np.diag(self.covariance)), m - self.center)
+        return [cp.power(d[0] - d[1], 4) + cp.square(d[2]) <= self.radius, cp.norm(d) <= 1]
+
+
+def test_a_line_that_is_left_far_from_the_origin_is_no_point():
+    k = ALONG * np.sqrt(RAW.variances)
+    right = RAW.mean @ ALONG + abs(k[0] + k[1]) / np.sqrt(2.0)
+    with contextlib.suppress(SolverError):  # of a line that a fourth power leaves a solver does not know where it is
+        assert evaluate_support(Line(0.0).centred(RAW), ALONG) >= right - 1e-6
+    assert evaluate_support(Line(1e-4).centred(RAW), ALONG) == pytest.approx(right, abs=0.2)
 
 
 class Near(MeanSet):
