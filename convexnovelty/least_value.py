@@ -9,7 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
 
 from convexnovelty.conic import ConicProgram
 from convexnovelty.direct import attempts
@@ -26,6 +29,7 @@ PRECISE = 1e-8  # share of a value that residuals may change with which the sear
 ENOUGH = (1e-6, 1e-4)  # those with which no other tolerances are asked
 ROUGH = 1e-3  # share of a value of which a few digits are asked
 AGAIN = 2  # times that a program is posed in units of the best point so far
+AGREED = 2  # ways of posing a program in which a solver has to prove that it has no point
 NOTHING = 1e-9  # a value that is none, in units in which the right-hand side is one
 
 
@@ -55,13 +59,20 @@ class _Point:
 
 def least_value(program: ConicProgram) -> LeastValue | None:
     """The least value of the program's objective, one variable: infinity where nothing is feasible, None if no solver can say."""
-    best = None
-    for found in _values(program):
+    best, proofs = None, list[ConicProgram]()
+    for found in _values(program, proofs):
         if best is None or found.share < best.share:
             best = found
         if best.share <= PRECISE:
             break
     if best is None and all(_is_empty(posed) for posed, _ in in_own_units(program)):
+        return LeastValue(math.inf, 0.0)
+    if (
+        best is not None
+        and math.isfinite(best.value)
+        and proofs
+        and _is_empty(_at(program, best.value * (1.0 + ROUGH)))
+    ):
         return LeastValue(math.inf, 0.0)
     return best
 
@@ -76,13 +87,22 @@ def rough_value(program: ConicProgram) -> float | None:
     return None
 
 
-def _values(program: ConicProgram) -> Iterator[LeastValue]:
+def _values(program: ConicProgram, proofs: list[ConicProgram]) -> Iterator[LeastValue]:
     """Solvers' answers to a program that is posed in several ways.
 
     A value that is small beside everything else is looked for again in the units of the point that was found with it, and
-    is none where that does not tell it from zero.
+    is none where that does not tell it from zero. Where a solver proves that there is no point, what it took for one was none;
+    ways of posing the program in which it does are put into ``proofs``.
     """
     points: list[_Point] = []
+
+    def is_empty() -> bool:
+        """Whether solvers prove in two ways of posing it that there is no point, where none was found that tells its value."""
+        if min((point.told.share for point in points), default=math.inf) <= ENOUGH[1] or not (points or proofs):
+            return False
+        told = {id(posed) for posed in proofs}
+        others = (each for each in (program, program.equilibrated()[0]) if len(told) < AGREED and _is_empty(each))
+        return len(told | {id(each) for each in others}) >= AGREED
 
     def asked(posed: ConicProgram, unit: float, tolerances: Sequence[float], most: int | None) -> Iterator[LeastValue]:
         for found in itertools.islice(attempts(posed, tolerances), most):
@@ -90,6 +110,8 @@ def _values(program: ConicProgram) -> Iterator[LeastValue]:
                 error = posed.value_error(found.x, found.z)
                 points.append(_Point(posed, found.x, posed.objective(found.x), error, unit))
                 yield points[-1].told
+            elif "PrimalInfeasible" in found.status and proves_empty(posed, found):
+                proofs.append(posed)
 
     for posed, unit in in_own_units(program):
         yield from asked(posed, unit, TOLERANCES[:1], 2)
@@ -98,12 +120,24 @@ def _values(program: ConicProgram) -> Iterator[LeastValue]:
         near = min(points, key=lambda point: point.told.share)
         posed, factor = in_units_of(near.program, near.x)
         yield from asked(posed, near.unit * factor, TOLERANCES[:1], 2)
+    if is_empty():
+        yield LeastValue(math.inf, 0.0)
+        return
     yield from (LeastValue(p.told.value, 0.0) for p in first if abs(p.value) + p.error <= NOTHING)
     for tolerances, most, enough in (((TIGHT,), 2, ENOUGH[0]), (TOLERANCES, None, ENOUGH[1])):
         if min((point.told.share for point in points), default=math.inf) <= enough:
             return
         for posed, unit in in_own_units(program):
             yield from asked(posed, unit, tolerances, most)
+
+
+def _at(program: ConicProgram, value: float) -> ConicProgram:
+    """The program with the one variable that is minimised at a value, in scale."""
+    own = np.flatnonzero(program.c)
+    fixed = program.b - program.A[:, own] @ np.full(own.size, value)
+    A = sp.csr_array(program.A, copy=True)
+    A.data *= np.isin(A.indices, own, invert=True)
+    return replace(program, A=A, b=np.asarray(fixed), c=np.zeros(program.c.size)).equilibrated()[0]
 
 
 def _is_empty(program: ConicProgram) -> bool:
