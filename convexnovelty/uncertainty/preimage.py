@@ -87,10 +87,10 @@ class _Preimage(Operator):
         R = np.linalg.qr(self.matrix).R if tall else self.matrix
         if not np.linalg.cond(R) < REGULAR:
             return None
-        around = self._center if isinstance(self, PointSet) else self._moments
-        if not tall and around is not None:
+        given = self._center if isinstance(self, PointSet) else self._moments
+        if not tall and given is not None:
             return self.part, R  # which lies around the matrix's image of the centre already
-        return placed(self.part, self._mapped(R, around)), R
+        return placed(self.part, self._mapped(R, self.center if isinstance(self, PointSet) else given)), R
 
     @property
     def elsewhere(self) -> tuple[Any, Array] | None:

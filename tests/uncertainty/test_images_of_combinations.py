@@ -244,3 +244,16 @@ def test_an_image_that_leaves_out_a_constant_column_beside_a_transport_ball(radi
     right = math.sqrt(cp.Problem(cp.Maximize(a[1:] @ S @ a[1:]), within).solve(solver="CLARABEL"))
     held = (sets.FrobeniusBall(0.4).image(np.eye(4)[:, 1:]) & sets.BuresBall(radius)).centred(moments)
     assert deviations(held, a) == pytest.approx([right] * 3, rel=2e-6)
+
+
+@pytest.mark.parametrize(
+    "T", [np.eye(2), np.array([[1.0, 0.5], [0.0, 2.0]]), np.array([[1.0, 0.5], [0.0, 2.0], [1.0, 1.0]])]
+)
+def test_a_preimage_of_points_lies_round_the_origin_until_it_is_centred(T):
+    recipe, a = sets.NormBall(2, 1.5).preimage(T), np.array([1.0, -0.5])
+    # The longest member along a of those that T takes into the ball.
+    right = 1.5 * np.sqrt(a @ np.linalg.solve(T.T @ T, a))
+    for placed in (recipe, recipe.centred(np.zeros(2))):
+        assert sets.adversary(placed, a).value == pytest.approx(right, rel=1e-7)
+        assert sets.evaluate_support(placed, a) == pytest.approx(right, rel=1e-7)
+        assert sets.gauge(placed, a) == pytest.approx(np.linalg.norm(T @ a), rel=1e-6)
