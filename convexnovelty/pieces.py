@@ -160,9 +160,20 @@ def _parquet(source: Path, how: FileLayout) -> Iterator[Piece]:
         done = 0
         for batch in file.iter_batches(batch_size=rows):
             if len(batch):
-                table = array_table(source, how, *of_arrow(batch, done), done)
+                names, columns, stored = of_arrow(batch, done)
+                table = _array_piece(source, how, names, columns, stored, done)
                 done += len(batch)
                 yield Piece(checked(table, how), done / n)
+
+
+def _array_piece(
+    source: Path, how: FileLayout, names: list[str], columns: list[Any], stored: Any, before: int
+) -> Table:
+    """A piece as a table; raises Whole for a column that may label the rows, which all of them tell."""
+    table = array_table(source, how, names, columns, stored, before)
+    if stored is None and how.index is None and table.labels is not None and table.labelled_by != how.label:
+        raise Whole
+    return table
 
 
 def _npz(source: Path, how: FileLayout) -> Iterator[Piece]:
@@ -194,9 +205,8 @@ def _npz(source: Path, how: FileLayout) -> Iterator[Piece]:
             for start in range(0, n, rows):
                 count = min(rows, n - start)
                 block = np.frombuffer(_exactly(member, count * p * dtype.itemsize), dtype).reshape(count, p)
-                yield Piece(
-                    checked(array_table(source, how, names, list(block.T), None, start), how), (start + count) / n
-                )
+                table = _array_piece(source, how, names, list(block.T), None, start)
+                yield Piece(checked(table, how), (start + count) / n)
 
 
 def _header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:

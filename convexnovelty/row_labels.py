@@ -21,9 +21,9 @@ BESIDE, NAMELESS = "cells without a name", "first column without a name"
 KEY = re.compile(r"(?i:(?:.*[ _-])?(?:id|index|idx|row|rowid|no|nr|key|uuid))|.*[a-z]I[dD]")
 
 
-def remark_on(layout: Layout, name: str) -> str:
+def remark_on(name: str, layout: Layout | None = None) -> str:
     """What is said of labels for which no name was given."""
-    if layout.short:
+    if layout is not None and layout.short:
         return (
             "rows have one cell more than there are names: the first labels the row (--index none makes it a feature)"
         )

@@ -211,6 +211,8 @@ def array_table(
 ) -> Table:
     """A table of columns, of which ``before`` rows came before. Raises InputError naming a cell that is no number."""
     from convexnovelty import array_files
+    from convexnovelty.row_labels import remark_on
+    from convexnovelty.text_tables import told_label
 
     names = [printable(n) for n in names]
     by, labels = ("", None) if stored is None else (printable(stored[0]), stored[1])
@@ -218,7 +220,11 @@ def array_table(
     remarks: tuple[str, ...] = ()
     if labels is None or how.index not in (None, by):
         label = label_column([*names, by] if by else names, how, False, str(source))
-        by, labels = "", None if label is None else array_files.labels_of(columns[label])
+        if label is None and how.index is None:
+            left_out = {j for j, name in enumerate(names) if name in how.ignore}
+            label = told_label(names, lambda j: array_files.labels_of(columns[j]), left_out, how)
+            remarks = () if label is None else (remark_on(names[label]),)
+        by, labels = ("", None) if label is None else (names[label], array_files.labels_of(columns[label]))
     elif how.index is None:
         remarks = (f"the index in the file{f', {by!r},' if by else ''} labels the rows (--index none leaves it out)",)
     kept = [j for j in range(len(names)) if j != label and names[j] not in how.ignore]

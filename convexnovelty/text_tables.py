@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from convexnovelty.decimal_marks import check_blanks, check_commas, check_learnt
 from convexnovelty.errors import InputError
 from convexnovelty.tables import FileLayout, Table, flag_found, label_column, needed, printable
 
-__all__ = ["Opened", "labelled", "opened", "read_text"]
+__all__ = ["Opened", "labelled", "opened", "read_text", "told_label"]
 
 # Digits in groups of three: 1,234.5 and 1.234,5, 1,234,567 and 1.234.567, 1'234 and 1 234,5.
 THOUSANDS = re.compile(
@@ -81,7 +82,7 @@ def opened(text: str, file: str, how: FileLayout, encoding: str = "") -> Opened:
     label = label_column(names, how, layout.label_first, file)
     told = label is None and how.index is None
     if told:
-        label = _told_label(names, grid.rows, left_out, how)
+        label = told_label(names, partial(_cells, grid), left_out, how)
     if how.decimal is None and how.mark and layout.decimal != how.mark:
         features = [j for j in range(len(names)) if j != label and j not in left_out]
         check_learnt(grid, file, layout.decimal, how.mark, features)
@@ -166,7 +167,7 @@ def read_text(source: Path, how: FileLayout) -> Table:
             return table if label is None else labelled(table, names[label], fast[1][label], told, layout)
         grid = csv_files.read_grid(text, file, layout)
         if told:
-            label = _told_label(names, grid.rows, left_out, how)
+            label = told_label(names, partial(_cells, grid), left_out, how)
     kept_columns = [j for j in range(len(names)) if j != label and j not in left_out]
     values = np.empty((len(grid.rows), len(kept_columns)))
     table = Table(
@@ -218,11 +219,11 @@ def _check_flags(table: Table, grid: csv_files.Grid, columns: Sequence[int], how
 
 def labelled(table: Table, name: str, labels: Sequence[str], told: bool, layout: csv_files.Layout) -> Table:
     """The table with a column of labels. Raises InputError for labels without a name that look like measurements."""
-    remarks = (f"column {name!r} labels the rows (--index none makes it a feature)",) if told else ()
+    remarks = (row_labels.remark_on(name),) if told else ()
     by = name
     if layout.label_first and csv_files.UNNAMED.fullmatch(name):
         row_labels.check_labels(labels, table.places, layout, table.file)
-        remarks = (row_labels.remark_on(layout, name),)
+        remarks = (row_labels.remark_on(name, layout),)
         by = name or (row_labels.BESIDE if layout.short else row_labels.NAMELESS)
     return replace(table, labels=list(labels), labelled_by=by, remarks=(*table.remarks, *remarks))
 
@@ -246,7 +247,9 @@ def _first_lines(text: str) -> str:
     return text if end < 0 else text[: end + 1]
 
 
-def _told_label(names: Sequence[str], rows: Sequence[Sequence[str]], left_out: set[int], how: FileLayout) -> int | None:
+def told_label(
+    names: Sequence[str], cells_of: Callable[[int], Sequence[str]], left_out: Collection[int], how: FileLayout
+) -> int | None:
     """The column that labels rows of a file that was read before; or one that would do harm as a feature.
 
     That is a column without a value twice that is called like a key, or stands first and holds words or counts upwards.
@@ -254,12 +257,17 @@ def _told_label(names: Sequence[str], rows: Sequence[Sequence[str]], left_out: s
     if how.label is not None and how.label in names:
         return list(names).index(how.label)
     for j, name in enumerate(names):
-        cells = [row[j] for row in rows]
-        if j in left_out or name in how.features or len(names) == 1 or len(set(cells)) < len(cells):
+        is_key = row_labels.KEY.fullmatch(name)
+        if j in left_out or name in how.features or len(names) == 1 or not (is_key or j == 0):
             continue
-        if row_labels.KEY.fullmatch(name) or (j == 0 and (all(map(_is_word, cells)) or _counts(cells))):
+        cells = cells_of(j)
+        if len(set(cells)) == len(cells) and (is_key or all(map(_is_word, cells)) or _counts(cells)):
             return j
     return None
+
+
+def _cells(grid: csv_files.Grid, j: int) -> list[str]:
+    return [row[j] for row in grid.rows]
 
 
 def _counts(cells: Sequence[str]) -> bool:

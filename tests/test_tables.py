@@ -932,3 +932,24 @@ def test_gaps(tmp_path: Path) -> None:
         filled(read(tmp_path, "a,b\n1,\n2,\n"), "mean")
     with pytest.raises(InputError, match="every row has a gap"):
         filled(read(tmp_path, "a,b\n1,\n2,\n"), "drop")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_column_that_labels_rows_does_so_in_parquet_as_in_text(first: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    values = {"flow": rng.normal(5, 1, 30), "load": rng.normal(2, 1, 30)}
+    key = {"machine_id": 1000 + 7 * np.arange(30)}
+    frame = pd.DataFrame({**key, **values} if first else {**values, **key})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    text, stored = read_table(tmp_path / "t.csv"), read_table(tmp_path / "t.parquet")
+    assert stored.names == text.names == ["flow", "load"]
+    assert stored.labels == text.labels == [str(1000 + 7 * k) for k in range(30)]
+    assert stored.labelled_by == text.labelled_by == "machine_id"
+    assert stored.remarks == ("column 'machine_id' labels the rows (--index none makes it a feature)",)
+    assert "machine_id" in read_table(tmp_path / "t.parquet", FileLayout(index="none")).names
+    # A number twice labels nothing, and what was learnt from is a column of every table.
+    frame.loc[1, "machine_id"] = 1000
+    frame.to_parquet(tmp_path / "twice.parquet", index=False)
+    assert "machine_id" in read_table(tmp_path / "twice.parquet").names
+    assert "machine_id" in read_table(tmp_path / "t.parquet", FileLayout(features=("machine_id", "flow", "load"))).names
