@@ -82,14 +82,18 @@ def as_written(centred: UncertaintySet, a: Array) -> float:
         u = cp.Variable(p)
         objective, constraints = a @ u, centred.membership(u)  # type: ignore[attr-defined]
     else:
-        S = cp.Variable((p, p), symmetric=True)
-        objective = cp.sum(cp.multiply(np.outer(a, a), S))
+        # In the deviations of the centre, of which raw columns have very different ones.
+        deviations = np.linalg.norm(np.asarray(centred.factor), axis=0)  # type: ignore[attr-defined]
+        unit = np.where(deviations > 0, deviations, float(centred.unit))  # type: ignore[attr-defined]
+        R, sizes = cp.Variable((p, p), symmetric=True), np.outer(unit, unit)
+        S = cp.atoms.affine.wraps.symmetric_wrap(cp.multiply(sizes, R))
+        objective = cp.sum(cp.multiply(np.outer(a, a) * sizes, R))
         if centred.family == "covariance":
             constraints = centred.membership(S)  # type: ignore[attr-defined]
         else:
-            m = cp.Variable(p)
+            m = cp.multiply(unit, cp.Variable(p))
             objective, constraints = a @ m + KAPPA * cp.sqrt(objective), centred.membership(m, S)  # type: ignore[attr-defined]
-        constraints = [S >> 0, *listed(constraints)]
+        constraints = [R >> 0, *listed(constraints)]
     # The size of a direction along which members are small is not left to a solver's tolerance.
     variance = centred.family == "covariance"
     size = (1e3 * unit_of(centred, a)) ** (2 if variance else 1)

@@ -13,6 +13,7 @@ import set_laws as laws
 
 from convexnovelty import Moments
 from convexnovelty import uncertainty as sets
+from convexnovelty.checking.contract import check_set
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.tools import listed
 
@@ -186,3 +187,19 @@ def test_coverage_of_sets_of_two_parts(holds):
     mean = sets.MeanEllipsoid(size) & sets.MeanWithin(sets.Box(radius=size))
     for recipe in (spread, sets.NuclearBall(size) + sets.SpectralBall(size), mean, mean * spread):
         assert sets.coverage(recipe, truth, X) is holds
+
+
+class OfRows(sets.CovarianceSet):
+    """Covariances by the largest sum of a row, in deviations."""
+
+    def membership(self, S):
+        size = np.sqrt(np.outer(np.diag(self.center), np.diag(self.center)))
+        return [cp.max(cp.sum(cp.abs(cp.multiply(1.0 / size, S - self.center)), axis=1)) <= self.radius]
+
+
+def test_a_check_compiles_what_is_written_in_raw_columns_in_their_deviations():
+    deviations = np.array([39.5, 395.0, 101.6, 5.3])
+    R = np.array([[1.0, 0.217, 0.497, 0.047], [0.0, 1.0, -0.156, 0.191], [0.0, 0.0, 1.0, 0.128], [0.0, 0.0, 0.0, 1.0]])
+    moments = Moments([295.0, 535.0, 347.0, 21.0], (R + R.T - np.eye(4)) * np.outer(deviations, deviations))
+    (row,) = (row for row in check_set(OfRows(0.2), moments=moments) if "as it is written" in row.claim)
+    assert row.verdict == "pass" and row.objective_gap < 1e-8
