@@ -100,9 +100,8 @@ def _values(program: ConicProgram, proofs: list[ConicProgram]) -> Iterator[Least
         """Whether solvers prove in two ways of posing it that there is no point, where none was found that tells its value."""
         if min((point.told.share for point in points), default=math.inf) <= ENOUGH[1] or not (points or proofs):
             return False
-        told = {id(posed) for posed in proofs}
-        others = (each for each in (program, program.equilibrated()[0]) if len(told) < AGREED and _is_empty(each))
-        return len(told | {id(each) for each in others}) >= AGREED
+        agreed = len({id(posed) for posed in proofs})
+        return agreed + sum(map(_is_empty, (program, program.equilibrated()[0])) if agreed < AGREED else ()) >= AGREED
 
     def asked(posed: ConicProgram, unit: float, tolerances: Sequence[float], most: int | None) -> Iterator[LeastValue]:
         for found in itertools.islice(attempts(posed, tolerances), most):
@@ -120,15 +119,18 @@ def _values(program: ConicProgram, proofs: list[ConicProgram]) -> Iterator[Least
         near = min(points, key=lambda point: point.told.share)
         posed, factor = in_units_of(near.program, near.x)
         yield from asked(posed, near.unit * factor, TOLERANCES[:1], 2)
-    if is_empty():
-        yield LeastValue(math.inf, 0.0)
-        return
-    yield from (LeastValue(p.told.value, 0.0) for p in first if abs(p.value) + p.error <= NOTHING)
+    nothing = [LeastValue(p.told.value, 0.0) for p in first if abs(p.value) + p.error <= NOTHING]
+    if not proofs:
+        yield from nothing
     for tolerances, most, enough in (((TIGHT,), 2, ENOUGH[0]), (TOLERANCES, None, ENOUGH[1])):
         if min((point.told.share for point in points), default=math.inf) <= enough:
             return
         for posed, unit in in_own_units(program):
             yield from asked(posed, unit, tolerances, most)
+    if is_empty():
+        yield LeastValue(math.inf, 0.0)
+    else:
+        yield from nothing
 
 
 def _at(program: ConicProgram, value: float) -> ConicProgram:
