@@ -25,6 +25,7 @@ from convexnovelty.validation import Array
 __all__ = ["LeftPoints", "left_points"]
 
 Marks = NDArray[np.bool_]
+Known = tuple[int, Array, Marks]
 Describe = Callable[[list[Any]], list[Any]]
 
 ENROLS_NOTHING = "what a size of zero leaves of every set"
@@ -45,12 +46,12 @@ LONGEST = 20  # power of four up to which lengths are looked for
 class LeftPoints:
     """The places of the constraints that equations replace, and values of blocks and of further variables by theirs.
 
-    Of a block those entries alone are fixed that are marked. ``several`` where more than the centre is known to be left.
+    Those entries alone are fixed that are marked. ``several`` where more than the centre is known to be left.
     """
 
     replaced: frozenset[int] = frozenset()
-    blocks: tuple[tuple[int, Array, Marks], ...] = ()
-    beside: tuple[tuple[int, Array], ...] = ()
+    blocks: tuple[Known, ...] = ()
+    beside: tuple[Known, ...] = ()
     several: bool = False
 
     def __bool__(self) -> bool:
@@ -63,10 +64,11 @@ class LeftPoints:
         further = _further(constraints, member)
         kept = [one for i, one in enumerate(constraints) if i not in self.replaced]
         equations = [
-            member[k] == value if marks.all() else cp.multiply(marks.astype(float), member[k] - value) == 0
-            for k, value, marks in self.blocks
+            terms[k] == value if marks.all() else cp.multiply(marks.astype(float), terms[k] - value) == 0
+            for terms, known in ((member, self.blocks), (further, self.beside))
+            for k, value, marks in known
         ]
-        return [*kept, *equations, *(further[k] == value for k, value in self.beside)]
+        return [*kept, *equations]
 
 
 def left_points(describe: Describe, center: list[Array], units: list[Array]) -> LeftPoints:
@@ -76,22 +78,44 @@ def left_points(describe: Describe, center: list[Array], units: list[Array]) -> 
     """
     member = [_variable(block) for block in center]
     constraints = describe(member)
-    groups = [(k,) for k in range(len(center))] + ([tuple(range(len(center)))] if len(center) > 1 else [])
-    found: list[_Centre] = []
-    for group in groups:
-        if len(group) == 1 or not any(each.places for each in found):
-            found.append(_centre_alone(describe, center, group, units))
+    found = _of_groups(lambda group: _centre_alone(describe, center, group, units), len(center))
     replaced = set().union(*(each.places for each in found))
     blocks = [(k, center[k], marks) for each in found for k, marks in each.marks.items()]
     further = _further(constraints, member)
     ids = {variable.id for variable in further}
-    among = [one for one in constraints if (held := {x.id for x in one.variables()}) and held <= ids]
-    values = [_only_value(variable, among) for variable in further] if among else []
-    beside = [(k, value) for k, value in enumerate(values) if value is not None]
-    known = {further[k].id for k, _ in beside}
-    replaced |= {i for i, one in enumerate(constraints) if (held := {x.id for x in one.variables()}) and held <= known}
+    places = [i for i, one in enumerate(constraints) if (held := {x.id for x in one.variables()}) and held <= ids]
+    among = [constraints[i] for i in places]
+    beside, seen = _beside(among, further)
+    known = {further[k].id for k, _, marks in beside if marks.all()}
+    replaced |= {places[i] for i, one in enumerate(among) if i in seen or {x.id for x in one.variables()} <= known}
     several = len(center) == 1 and not further and found[0].several
     return LeftPoints(frozenset(replaced), tuple(blocks), tuple(beside), several)
+
+
+def _of_groups(find: Callable[[tuple[int, ...]], _Centre], count: int) -> list[_Centre]:
+    """What is found of each block, and of all together where nothing was of one."""
+    found = [find((k,)) for k in range(count)]
+    if count > 1 and not any(each.places for each in found):
+        found.append(find(tuple(range(count))))
+    return found
+
+
+def _beside(constraints: list[Any], further: list[Any]) -> tuple[list[Known], set[int]]:
+    """What constraints on further variables leave of these: zeros, as of displacements, or some other point.
+
+    And the places of those that leave zeros.
+    """
+    if not constraints:
+        return [], set()
+    origin = [np.zeros(x.shape) for x in further]
+    units = [np.ones(x.shape) for x in further]
+    zeros = _of_groups(lambda group: _centre_alone(lambda _: constraints, origin, group, units, further), len(further))
+    marked = {k: marks for each in zeros for k, marks in each.marks.items()}
+    found: list[Known] = [(k, origin[k], marks) for k, marks in marked.items()]
+    for k, x in enumerate(further):
+        if k not in marked and (value := _only_value(x, constraints)) is not None:
+            found.append((k, value, np.ones(x.shape, dtype=bool)))
+    return found, set().union(*(each.places for each in zeros))
 
 
 @dataclass(frozen=True)
@@ -110,13 +134,15 @@ def _variable(block: Array) -> Any:
     return cp.Variable(block.shape, symmetric=True) if block.ndim == 2 else cp.Variable(block.shape)
 
 
-def _centre_alone(describe: Describe, center: list[Array], group: tuple[int, ...], units: list[Array]) -> _Centre:
-    """What constraints leave of some blocks, where all others are the centre's.
+def _centre_alone(
+    describe: Describe, center: list[Array], group: tuple[int, ...], units: list[Array], held: list[Any] | None = None
+) -> _Centre:
+    """What constraints leave of some blocks, where all others are the centre's; ``held`` are variables that they have already.
 
     Those that leave the centre alone have nothing to spare there, and where they are weighed against a push the entries that they
     see come the nearer to the centre the less this is.
     """
-    member: list[Any] = [_variable(block) if k in group else cp.Constant(block) for k, block in enumerate(center)]
+    member = held or [_variable(block) if k in group else cp.Constant(block) for k, block in enumerate(center)]
     own, all_of_them = _curved_of(describe, member, group)
     if not own:
         return _Centre()
@@ -147,7 +173,7 @@ def _centre_alone(describe: Describe, center: list[Array], group: tuple[int, ...
     basis = axes[:, sees] * [length(axis) for axis in axes[:, sees].T]
     places = frozenset(place for place, is_tight in zip(own, tight, strict=True) if is_tight)
     for _ in range(basis.shape[1] + 1):
-        reached = _reached(describe, center, group, basis, places, level)
+        reached = _reached(describe, center, group, basis, places, level, held)
         if reached is None:
             return _Centre()
         ends = np.abs(reached).max(axis=-1)
@@ -165,7 +191,13 @@ def _centre_alone(describe: Describe, center: list[Array], group: tuple[int, ...
 
 
 def _reached(
-    describe: Describe, center: list[Array], group: tuple[int, ...], basis: Array, places: frozenset[int], level: float
+    describe: Describe,
+    center: list[Array],
+    group: tuple[int, ...],
+    basis: Array,
+    places: frozenset[int],
+    level: float,
+    held: list[Any] | None,
 ) -> Array | None:
     """Where blocks come to either side under each force, of shape (forces, sides, unknowns), in a basis of steps.
 
@@ -177,11 +209,20 @@ def _reached(
     for k, block in zip(group, _blocks(basis @ d, center, group), strict=True):
         moved[k] = cp.atoms.affine.wraps.symmetric_wrap(block) if block.ndim == 2 else block
     said = describe(moved)
-    beside = [one for i, one in enumerate(said) if i not in places and [v.id for v in one.variables()] == [d.id]]
-    others = [one for one in beside if _binds(one, d, push)]
+    ties = {} if held is None else {k: held[k] for k in group}
+    tied = [variable == moved[k] for k, variable in ties.items()]
+    ids = {variable.id for variable in ties.values()} or {d.id}
+
+    def put(at: Array) -> None:
+        d.save_value(at)
+        for k, variable in ties.items():
+            variable.save_value(moved[k].value)
+
+    beside = [one for i, one in enumerate(said) if i not in places and {v.id for v in one.variables()} <= ids]
+    others = [one for one in beside if one.variables() and _binds(one, put, push)]
     tight = [(said[i].args[0] - said[i].args[1]) / level <= bound for i in places]
     found = [
-        [_point(bound - side * force * (push @ d), [*tight, *others, cp.abs(d) <= 1]) for side in (1.0, -1.0)]
+        [_point(bound - side * force * (push @ d), [*tight, *others, *tied, cp.abs(d) <= 1]) for side in (1.0, -1.0)]
         for force in PUSHES
     ]
     if any(point is None for row in found for point in row):
@@ -189,13 +230,13 @@ def _reached(
     return np.array([[point[d.id] for point in row if point is not None] for row in found])
 
 
-def _binds(constraint: Any, d: Any, far: Any) -> bool:
+def _binds(constraint: Any, put: Callable[[Array], None], far: Any) -> bool:
     """Whether a constraint has nothing to spare where the unknowns are zero: another one is only the end of a long line."""
     if not isinstance(constraint, cp.constraints.Inequality):
         return isinstance(constraint, cp.constraints.Zero | cp.constraints.Equality)
     values = []
     for at in (0.0 * far, far):
-        d.save_value(at)
+        put(at)
         values.append(_excess(constraint))
     return values[0] >= -HELD * abs(values[1])
 

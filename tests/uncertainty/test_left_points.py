@@ -181,6 +181,31 @@ def test_a_power_along_correlated_columns_at_zero_is_the_centre(correlation):
     assert evaluate_support(Whitened(0.0).centred(moments), a) == pytest.approx(moments.mean @ a, abs=1e-7)
 
 
+class Displaced(MeanSet):
+    """Means by a displacement in whitened coordinates, all of it or a part bounded by a power that grows."""
+
+    def __init__(self, power: float, radius: float, loose: bool = False) -> None:
+        super().__init__(radius)
+        self.power, self.loose = power, loose
+
+    def membership(self, m: Any) -> list[Any]:
+        z = cp.Variable(3)
+        bounds = [cp.sum(cp.power(cp.abs(z[1:] if self.loose else z), self.power)) <= self.radius]
+        moved = self.center + np.linalg.cholesky(self.covariance) @ z
+        return [m == moved, *bounds, *([cp.abs(z[0]) <= 0.5] if self.loose else [])]
+
+
+@pytest.mark.parametrize("power", [2, 3.5, 5])
+@pytest.mark.parametrize("loose", [False, True])
+def test_a_displacement_that_a_power_bounds_is_none_at_zero(power, loose):
+    unit = np.array([1e4, 1.0, 1e-2])
+    R = np.array([[1.0, 0.6, 0.2], [0.6, 1.0, 0.2], [0.2, 0.2, 1.0]])
+    moments = cn.Moments([3.0, -2.0, 5.0] * unit, R * np.outer(unit, unit))
+    a = np.array([0.3, -0.7, 0.2]) / unit
+    right = moments.mean @ a + 0.5 * loose * abs((np.linalg.cholesky(moments.covariance).T @ a)[0])
+    assert evaluate_support(Displaced(power, 0.0, loose).centred(moments), a) == pytest.approx(right, abs=1e-6)
+
+
 class Line(MeanSet):
     """A fourth power of one difference, which leaves a line free as far as a bound of its own goes."""
 
