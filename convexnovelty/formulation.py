@@ -608,7 +608,11 @@ class Formulation:
                 UserWarning,
                 stacklevel=3,
             )
-        elif self._attempts.told and DOUBTFUL < (rounded := self._rounded_share(solution)) < 1:
+        elif (
+            self._attempts.told
+            and DOUBTFUL < (rounded := self._rounded_share(solution))
+            and _is_told(solution, rounded)
+        ):
             warnings.warn(
                 f"{self.name}: the value is known to a share of {rounded:.0e} of itself only, and which "
                 "points lie on the boundary no better, since the kernel tells the points apart by little more than its rounding; "
@@ -943,6 +947,11 @@ def _bound(search: Callable[[Callable[[], float]], None], name: str) -> Callable
 
 def _remade(factory: Callable[..., Formulation], arguments: Mapping[str, Any]) -> Formulation:
     return factory(**arguments)
+
+
+def _is_told(solution: Solution, rounded: float) -> bool:
+    """Whether a value of which rounding may change a share is said not to be zero: no plane is one whose guarantee says so."""
+    return rounded < 1 or bool(np.any(getattr(solution.region, "normal", 0.0)))
 
 
 def _ids(*terms: Any) -> set[int]:

@@ -149,6 +149,16 @@ def test_a_kernel_that_hardly_tells_points_apart_is_said(form):
 
 
 @pytest.mark.parametrize("form", ["primal", "dual"])
+def test_a_value_below_what_is_left_out_is_said_where_it_does_not_count_as_zero(form):
+    """|w|^2 is 3e-14, less than a factor of the Gram matrix leaves out."""
+    X, y = _raw(load_wine, 40, lambda k: k % 3 == 0)
+    features = cn.KernelFeatures(X, cn.kernels.gaussian(gamma=0.005 * cn.kernels.scale_gamma(X)))
+    with pytest.warns(UserWarning, match="known to a share of [1-9]e\\+00 of itself only"):
+        solution = cn.negative_data(features, y, 0.3, form).solve()
+    assert not solution.guarantee.startswith("w = 0") and solution.region.normal.any()
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
 def test_one_point_with_both_labels_is_not_separated_and_nothing_warns(form):
     X = load_iris().data[:20]
     features = cn.KernelFeatures(np.vstack([X, X]), cn.kernels.gaussian())
