@@ -54,6 +54,7 @@ from convexnovelty.uncertainty.base import has_members_of
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.exact import Exact
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
+from convexnovelty.uncertainty.exact_mean import ExactMean
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.mean_ellipsoid import MeanEllipsoid
 from convexnovelty.uncertainty.product import Product
@@ -369,7 +370,9 @@ def two_class_mpm(
     -------
     A formulation whose radii can be set without compiling again. Its objective is :math:`1/\kappa_*`, its region
     :math:`\{z : a'z \ge b\}` with :math:`a'(m_x - m_y) = 1`, its guarantee the largest probability of
-    misclassification in either class. Where :math:`\kappa_* \le \nu` no hyperplane is safe, and that bound is 1.
+    misclassification in either class. Where :math:`\kappa_* \le \nu` no hyperplane is safe, and that bound is 1. Where
+    means of a class move, that distance of the worst ones is at least 1, and more only where a term or a constraint that is
+    added to the program pays for it.
 
     Raises
     ------
@@ -436,7 +439,7 @@ def socp(
             # The large terms of both means cancel in the coefficients, before a solver sees them.
             constraints += [frame.unit * (reach.value - moments.mean @ direction) <= e, *reach.constraints]
             losses.append(e)
-        elif not pair.shared:
+        elif not pair.shared and not _exact_mean(recipe):
             losses.append(frame.unit * (excess[i] * u[i]))
     constraints.append(frame.distance - sum(losses[1:], losses[0]) >= 1 if losses else frame.distance == 1)
     for part in (robust.x, robust.y):
@@ -485,6 +488,12 @@ def socp(
         tunables=robust.tunables(),
         admissible=admissible,
         diagnose=lambda: _inseparable(f"no direction separates all means of {current()!r}"),
+    )
+
+
+def _exact_mean(recipe: MomentSet) -> bool:
+    return has_members_of(recipe, Exact) or (
+        has_members_of(recipe, Product) and has_members_of(recipe.means, ExactMean)
     )
 
 

@@ -744,3 +744,22 @@ def test_means_on_the_other_side_of_the_nominal_one_are_no_matter_of_rounding():
     assert solution.objective == pytest.approx((1 + np.sqrt(2)) / distance, rel=1e-6)
     assert solution.region.contains((x.mean + moved)[None, :]).all()
     assert not solution.region.contains(y.mean[None, :]).any()
+
+
+@pytest.mark.parametrize(
+    ("pair", "rho"), [((None, None), (0.0, 0.0)), ((sets.FrobeniusBall(0.2), sets.FrobeniusBall(0.1)), (0.2, 0.1))]
+)
+def test_a_pair_of_covariances_keeps_the_distance_of_the_means_beside_what_is_added(pair, rho):
+    rng = np.random.default_rng(3)
+    x = cn.Moments.estimate(rng.standard_normal((20, 3)) @ rng.standard_normal((3, 3)) + [3.0, 2.0, 1.0])
+    y = cn.Moments.estimate(rng.standard_normal((30, 3)))
+    a = cp.Variable(3)
+    roots = [np.linalg.cholesky(m.covariance + r * np.eye(3)).T for m, r in zip((x, y), rho, strict=True)]
+    spreads = cp.norm(roots[0] @ a) + cp.norm(roots[1] @ a)
+    for added in (lambda v: [cp.sum(v["a"]) == 0.7], lambda v: [v["a"][0] >= 0.4]):
+        right = cp.Problem(cp.Minimize(spreads), [(x.mean - y.mean) @ a == 1, *added({"a": a})]).solve(
+            solver="CLARABEL"
+        )
+        solution = cn.two_class_mpm(x, y, pair).subject_to(added).solve()
+        assert solution.objective == pytest.approx(right, rel=1e-6)
+        assert solution.values["a"] @ (x.mean - y.mean) == pytest.approx(1.0, rel=1e-6)
