@@ -424,8 +424,9 @@ def column_units(X: Array, nominal: Array | None = None) -> Array:
     rounded, rest = deviations <= ROUNDED * largest, X if nominal is None else nominal
     if (np.abs(rest.mean(axis=0)) > deviations / 2)[~rounded].any():
         rounded[:] = False
-    nothing = rounded | (constant_columns(X) & (first <= CENTRED * largest))
-    return np.where(nothing, 1.0, np.where(constant_columns(X), first, deviations))
+    constant = constant_columns(X)
+    nothing = rounded | (constant & (first <= CENTRED * largest))
+    return np.where(nothing, 1.0, np.where(constant, first, deviations))
 
 
 def constant_columns(X: Array) -> NDArray[np.bool_]:

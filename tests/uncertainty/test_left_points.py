@@ -219,7 +219,9 @@ def test_a_line_that_is_left_far_from_the_origin_is_no_point():
     right = RAW.mean @ ALONG + abs(k[0] + k[1]) / np.sqrt(2.0)
     with contextlib.suppress(SolverError):  # of a line that a fourth power leaves a solver does not know where it is
         assert evaluate_support(Line(0.0).centred(RAW), ALONG) >= right - 1e-6
-    assert evaluate_support(Line(1e-4).centred(RAW), ALONG) == pytest.approx(right, abs=0.2)
+    # At a size of 1e-4 the difference is 0.1 and the third deviation 0.01 at most.
+    beyond = 0.05 * abs(k[0] - k[1]) + 0.01 * abs(k[2])
+    assert right - 1e-6 <= evaluate_support(Line(1e-4).centred(RAW), ALONG) <= right + beyond
 
 
 class Near(MeanSet):
