@@ -8,7 +8,6 @@ within a subspace are the set of that subspace. Whatever it states is used somew
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import numbers
 import time
@@ -27,6 +26,7 @@ from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, 
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import Adversary, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite
+from convexnovelty.uncertainty.constructed import signature_of
 from convexnovelty.uncertainty.counterparts import evaluate
 from convexnovelty.uncertainty.sizes import is_read, says_the_same
 from convexnovelty.uncertainty.tools import unasked
@@ -353,7 +353,7 @@ def _rows_of_changes(recipe: UncertaintySet, moments: Moments, a: Array, toleran
 def _own_numbers(recipe: UncertaintySet) -> list[str]:
     """The numbers that a user gives: those that the constructor takes, and the one by which the set grows."""
     try:
-        taken = set(inspect.signature(type(recipe)).parameters)
+        taken = set(signature_of(type(recipe)).parameters)
     except (TypeError, ValueError):
         taken = set()
     return [name for name in recipe.numbers() if name in taken | {recipe.grows_by}]
@@ -383,8 +383,8 @@ def _changed(recipe: Any, name: str, moments: Moments) -> tuple[Any, Any]:
 def _anew(recipe: Any, name: str, value: Any) -> Any:
     """The set that the constructor makes with the number, where it takes that by its name; None where it does not."""
     try:
-        parameters = inspect.signature(type(recipe)).parameters
-        bound = inspect.signature(type(recipe)).bind(*recipe._made_with[0], **recipe._made_with[1])
+        parameters = signature_of(type(recipe)).parameters
+        bound = signature_of(type(recipe)).bind(*recipe._made_with[0], **recipe._made_with[1])
     except (TypeError, ValueError):
         return None
     if name not in parameters or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):

@@ -29,6 +29,7 @@ from convexnovelty.uncertainty.constructed import (
     is_container,
     is_number,
     remembered,
+    signature_of,
 )
 from convexnovelty.uncertainty.tools import exponent, unasked
 from convexnovelty.validation import LARGEST, SMALLEST, Array, integer, nonnegative, number, shown, vector
@@ -322,7 +323,7 @@ class UncertaintySet(_Made):
 
     def __repr__(self) -> str:
         try:
-            names = [name for name in inspect.signature(type(self)).parameters if name in vars(self)]
+            names = [name for name in signature_of(type(self)).parameters if name in vars(self)]
         except (TypeError, ValueError):
             names = []
         return f"{type(self).__name__}({', '.join(f'{name}={_short(vars(self)[name])}' for name in names)})"

@@ -17,7 +17,7 @@ import numpy as np
 from convexnovelty.errors import ConvexNoveltyError, InputError
 from convexnovelty.owned import owned
 
-__all__ = ["beside", "computed", "contained", "is_alike", "is_container", "is_number", "remembered"]
+__all__ = ["beside", "computed", "contained", "is_alike", "is_container", "is_number", "remembered", "signature_of"]
 
 ENROLS_NOTHING = "the making of sets"
 
@@ -27,6 +27,12 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 def remembered(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
     """A constructor's arguments as they were given, whatever becomes of the caller's arrays."""
     return tuple(map(owned, args)), {name: owned(value) for name, value in kwargs.items()}
+
+
+def signature_of(kind: type[Any]) -> inspect.Signature:
+    """What the constructor of a class takes. Early releases of Python 3.11 give the class the signature of a ``__new__`` above it."""
+    made = inspect.signature(kind.__init__)
+    return made.replace(parameters=list(made.parameters.values())[1:])
 
 
 def is_number(value: Any) -> bool:
@@ -81,7 +87,7 @@ def computed(
         return {}
     kind = type(uncertainty)
     try:
-        bound = inspect.signature(kind).bind(*given[0], **given[1])
+        bound = signature_of(kind).bind(*given[0], **given[1])
     except (TypeError, ValueError):
         return {}
     bound.apply_defaults()
@@ -124,7 +130,7 @@ def _again(uncertainty: Any, arguments: Mapping[str, Any]) -> Any:
 
 
 def _given(kind: type, arguments: Mapping[str, Any]) -> Arguments:
-    bound = inspect.signature(kind).bind_partial()
+    bound = signature_of(kind).bind_partial()
     bound.arguments.update(arguments)
     return bound.args, bound.kwargs
 
