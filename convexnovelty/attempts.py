@@ -75,7 +75,7 @@ class Attempts:
         """What is tried, by the solver's name or by the cones alone, which are found once."""
         default = solvers.DEFAULT_SOLVER
         if self.problem.is_mixed_integer():
-            return solvers.whole(self.problem, solver, GAP)
+            return solvers.whole(solver or self._taker(), GAP)
         if solver not in (None, default):
             return solvers.ladder(solver or default)
         if self._cones is None:
@@ -92,6 +92,18 @@ class Attempts:
     def _scales(self) -> list[Mapping[str, Any]]:
         """The options of other scales in which the program is tried."""
         return [{RESCALED: True}, {RESCALED: BY_COST}] if self._quadratic else [{RESCALED: True}]
+
+    def _taker(self) -> str:
+        """The solver that is asked for whole numbers where none is named. Raises InputError where there is none."""
+        takers = solvers.takers(self.problem)
+        asked = [name for name in takers if name in solvers.WHOLE]
+        if asked:
+            return asked[0]
+        others = f"name {' or '.join(takers)}, or " if takers else ""
+        raise InputError(
+            f"solver: no installed one that is asked for whole numbers unnamed takes a {cone_class(self.problem)}; "
+            f"{others}install one of {', '.join(solvers.WHOLE_CONES)}"
+        )
 
     def climb(self, rungs: Sequence[Rung], attempts: list[Attempt], timing: dict[str, float]) -> Residuals | None:
         """The residuals of the first point that counts, or None; each attempt is noted in ``attempts``."""
@@ -294,14 +306,13 @@ def _doubt(status: str, raw: Any, canonical: Canonical | None) -> str:
 def cone_class(problem: cp.Problem) -> str:
     """The smallest class of the ladder LP < QP < QCQP < SOCP < SDP that holds the problem, or EXP, POW."""
     prefix = "MI" if problem.is_mixed_integer() else ""
-    atoms = ConicProgram.from_problem(problem).cones if not prefix else None
-    if atoms is not None:
-        if atoms.power:
-            return "POW"
-        if atoms.exponential:
-            return "EXP" if not atoms.semidefinite else "SDP+EXP"
-        if atoms.semidefinite:
-            return "SDP"
+    cones = _cones_of_whole(problem) if prefix else ConicProgram.from_problem(problem).cones.kinds
+    if "power" in cones:
+        return prefix + "POW"
+    if "exponential" in cones:
+        return prefix + ("EXP" if "semidefinite" not in cones else "SDP+EXP")
+    if "semidefinite" in cones:
+        return prefix + "SDP"
     if problem.is_lp():
         return prefix + "LP"
     if problem.is_qp():
@@ -310,6 +321,21 @@ def cone_class(problem: cp.Problem) -> str:
     if quadratic and problem.objective.expr.is_quadratic():
         return prefix + "QCQP"
     return prefix + "SOCP"
+
+
+def _cones_of_whole(problem: cp.Problem) -> set[str]:
+    """The kinds of cones of a program with whole numbers, which no solver that takes every cone takes."""
+    from cvxpy.reductions.cvx_attr2constr import CvxAttr2Constr
+    from cvxpy.reductions.dcp2cone.dcp2cone import Dcp2Cone
+
+    height = cp.Variable()
+    goal = problem.objective
+    beside = goal.expr <= height if isinstance(goal, cp.Minimize) else height <= goal.expr
+    posed = cp.Problem(cp.Minimize(0), [*problem.constraints, beside])
+    for reduction in (CvxAttr2Constr(), Dcp2Cone()):
+        posed, _ = reduction.apply(posed)
+    kinds = {"PSD": "semidefinite", "ExpCone": "exponential", "PowCone3D": "power", "PowConeND": "power"}
+    return {kinds[name] for constraint in posed.constraints if (name := type(constraint).__name__) in kinds}
 
 
 def _said(share: float) -> str:

@@ -106,6 +106,11 @@ class Cones:
             tuple(b.parameter for b in blocks if b.kind == "power"),
         )
 
+    @property
+    def kinds(self) -> set[str]:
+        """The names of the kinds of which there is a cone."""
+        return {block.kind for block in self.blocks()}
+
     def blocks(self) -> Iterator[Block]:
         """The cones one by one, with their rows; zero and nonnegative rows come as one block each."""
         start = 0

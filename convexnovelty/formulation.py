@@ -235,7 +235,7 @@ class Formulation:
 
     @property
     def kind(self) -> str:
-        """The cone class of the compiled problem: LP, QP, QCQP, SOCP, SDP, EXP, POW, or MIP before one of these."""
+        """The cone class of the compiled problem: LP, QP, QCQP, SOCP, SDP, EXP, POW, or SDP+EXP, with MI before it for whole numbers."""
         return cone_class(self.problem)
 
     def __repr__(self) -> str:

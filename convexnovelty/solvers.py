@@ -270,14 +270,20 @@ def ladder(name: str, order: int = 0) -> list[tuple[str, Options]]:
 
 
 # Who is asked for whole numbers where nobody is named, the first that takes the program.
-WHOLE = ("HIGHS", "SCIP", "GUROBI", "MOSEK", "CPLEX", "XPRESS", "COPT", "GLPK_MI", "CBC", "SCIPY")
+WHOLE_CONES = ("SCIP", "GUROBI", "MOSEK", "CPLEX", "XPRESS", "COPT")
+WHOLE = ("HIGHS", *WHOLE_CONES, "GLPK_MI", "CBC", "SCIPY")
 
 
-def whole(problem: cp.Problem, name: str | None, gap: float) -> list[tuple[str, Options]]:
+def takers(problem: cp.Problem) -> list[str]:
+    """Who of the installed solvers takes a program with whole numbers, those that are asked unnamed first."""
+    installed = cp.installed_solvers()
+    known = [name for name in WHOLE if name in installed]
+    found = next((name for name in known if _takes(name, problem)), None)
+    return [found] if found else [name for name in installed if name not in known and _takes(name, problem)]
+
+
+def whole(name: str, gap: float) -> list[tuple[str, Options]]:
     """The same for a problem with whole numbers: first to a gap, and then, where time does not reach, to the solver's own."""
-    name = name or next(
-        (each for each in WHOLE if each in cp.installed_solvers() and _takes(each, problem)), DEFAULT_SOLVER
-    )
     closed = profile(name).gap(gap)
     plan = ladder(name)
     return [*((solver, _with_gap(options, closed)) for solver, options in plan if closed), *plan]

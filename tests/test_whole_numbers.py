@@ -11,7 +11,7 @@ import scipy.optimize
 
 import convexnovelty as cn
 from convexnovelty import solvers
-from convexnovelty.attempts import UNCLOSED
+from convexnovelty.attempts import UNCLOSED, cone_class
 from convexnovelty.errors import InputError
 from convexnovelty.formulation import Formulation
 
@@ -64,7 +64,7 @@ def test_the_gap_that_a_solver_takes_by_itself_is_told():
 
 
 def test_options_of_a_gap_stand_beside_others_of_their_kind():
-    assert solvers.whole(cp.Problem(cp.Minimize(0)), "SCIPY", 1e-9)[0] == (
+    assert solvers.whole("SCIPY", 1e-9)[0] == (
         "SCIPY",
         {"scipy_options": {"mip_rel_gap": 1e-9}},
     )
@@ -78,5 +78,26 @@ def test_what_no_installed_solver_takes_is_refused_by_its_class():
     ]
     if takers:
         pytest.skip(f"{takers[0]} takes cones with whole numbers")
-    with pytest.raises(InputError, match=r"solver: CLARABEL does not take a MISOCP .* name another one"):
+    with pytest.raises(
+        InputError, match=r"solver: no installed one .* takes a MISOCP; .*install one of SCIP"
+    ) as raised:
         formulation.solve()
+    assert ("name ECOS_BB" in str(raised.value)) == ("ECOS_BB" in cp.installed_solvers())
+    with pytest.raises(InputError, match=r"solver: CLARABEL does not take a MISOCP .* name another one"):
+        formulation.solve("CLARABEL")
+
+
+def test_the_kind_of_a_program_with_whole_numbers_is_that_of_its_cones():
+    x, S = cp.Variable(2, boolean=True), cp.Variable((2, 2), PSD=True)
+    for term, kind in (
+        (cp.sum(x), "MILP"),
+        (cp.sum_squares(x), "MIQP"),
+        (cp.norm(x - 0.3), "MISOCP"),
+        (cp.lambda_max(S) + x[0], "MISDP"),
+        (S[0, 0] + x[0], "MISDP"),
+        (cp.sum(cp.exp(x)), "MIEXP"),
+        (cp.sum(cp.exp(x)) + S[0, 1], "MISDP+EXP"),
+        (-cp.geo_mean(x, [0.1, 0.9], approx=False), "MIPOW"),
+    ):
+        assert cone_class(cp.Problem(cp.Minimize(term), [cp.sum(x) >= 1])) == kind
+        assert cone_class(cp.Problem(cp.Maximize(-term), [cp.sum(x) >= 1])) == kind
