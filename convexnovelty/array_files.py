@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from convexnovelty._optional import needed
 from convexnovelty.columns import dated
 from convexnovelty.errors import InputError
 from convexnovelty.validation import Array
@@ -54,8 +55,6 @@ def read_npz(source: Path, array: str | None, limit: Callable[[float], None]) ->
 
 def read_parquet(source: Path, array: str | None, limit: Callable[[float], None]) -> Columns:
     """Names and columns of a Parquet file; an index that pandas stored becomes labels of rows."""
-    from convexnovelty.tables import needed
-
     needed("pandas")
     parquet = needed("pyarrow.parquet")
     with parquet.ParquetFile(source) as file:
@@ -67,12 +66,15 @@ def read_parquet(source: Path, array: str | None, limit: Callable[[float], None]
 
 def of_arrow(table: Any, before: int = 0) -> Columns:
     """The same of a table of pyarrow, or of a batch of its rows, of which so many came before."""
-    from convexnovelty.tables import needed
-
     arrow, pandas = needed("pyarrow"), needed("pandas")
     # Where one is missing, whole numbers would become floats, which labels are not to be.
     whole = {getattr(arrow, kind.lower())(): getattr(pandas, f"{kind}Dtype")() for kind in WHOLE}
-    frame = table.to_pandas(types_mapper=whole.get)
+
+    def kept(kind: Any) -> Any:
+        # With a mapper, pyarrow asks nobody else about an index.
+        return kind.to_pandas_dtype() if isinstance(kind, arrow.ExtensionType) else whole.get(kind)
+
+    frame = table.to_pandas(types_mapper=kept)
     index = frame.index
     name = "" if index.nlevels > 1 or index.name is None else str(index.name)
     return (

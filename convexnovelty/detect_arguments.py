@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from convexnovelty._optional import needed
 from convexnovelty.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def check(arguments: argparse.Namespace, files: list[Path]) -> None:
     if len(files) != (1 if arguments.model else 2):
         wanted = "NEW alone, since --model was learnt before" if arguments.model else "TRAIN and NEW"
         raise InputError(f"detect: {len(files)} file(s) were found; give {wanted}")
-    from convexnovelty.tables import PARQUET, needed
+    from convexnovelty.tables import PARQUET
     from convexnovelty.validation import integer, positive
 
     integer(arguments.top, "--top", 0)

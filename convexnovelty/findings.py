@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from convexnovelty import persistence
+from convexnovelty._optional import needed
 from convexnovelty.detect_arguments import check, reading_of, request_of
 from convexnovelty.detection import Model, held_out, learn, load_model, save_model
 from convexnovelty.errors import InputError
 from convexnovelty.explanation import drivers, legend
 from convexnovelty.pieces import Piece, Whole, pieces
-from convexnovelty.tables import FileLayout, Table, filled, listed, matched, needed, printable, read_table
+from convexnovelty.tables import FileLayout, Table, filled, listed, matched, printable, read_table
 from convexnovelty.validation import Array
 
 __all__ = ["Counts", "Findings", "count_of", "csv_text", "gaps_filled", "rows_read", "run", "sets_apart", "told"]

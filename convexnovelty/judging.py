@@ -10,11 +10,12 @@ from typing import IO, Any
 
 import numpy as np
 
+from convexnovelty._optional import needed
 from convexnovelty.detection import Model
 from convexnovelty.errors import InputError
 from convexnovelty.findings import Counts, Findings, count_of, csv_text, gaps_filled, rows_read, sets_apart, told
 from convexnovelty.pieces import Piece
-from convexnovelty.tables import Table, gap_found, matched, needed
+from convexnovelty.tables import Table, gap_found, matched
 from convexnovelty.validation import Array
 
 __all__ = ["Records", "judged_pieces", "records_of"]

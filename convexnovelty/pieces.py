@@ -15,8 +15,9 @@ from typing import IO, Any
 import numpy as np
 
 from convexnovelty import csv_files
+from convexnovelty._optional import needed
 from convexnovelty.errors import InputError
-from convexnovelty.tables import PARQUET, TEXT, FileLayout, Table, array_table, checked, limit, needed
+from convexnovelty.tables import PARQUET, TEXT, FileLayout, Table, array_table, checked, limit
 
 __all__ = ["Piece", "Whole", "pieces"]
 

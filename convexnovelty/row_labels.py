@@ -18,7 +18,7 @@ __all__ = ["BESIDE", "KEY", "NAMELESS", "check_labels", "check_short", "refused_
 
 #: What stands for the name of labels that have none: cells beside those with names, or a column whose name is empty.
 BESIDE, NAMELESS = "cells without a name", "first column without a name"
-KEY = re.compile(r"(?i:(?:.*[ _-])?(?:id|index|idx|row|rowid|no|nr|key|uuid))|.*[a-z]I[dD]")
+KEY = re.compile(r"(?i:(?:.*[ _-])?(?:id|index|idx|row|rowid|no|nr|key|uuid))|.*[a-z]I[dD]|__index_level_\d+__")
 
 
 def remark_on(name: str, layout: Layout | None = None) -> str:

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import importlib
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +39,6 @@ __all__ = [
     "limit",
     "listed",
     "matched",
-    "needed",
     "printable",
     "read_table",
 ]
@@ -120,17 +118,6 @@ class Table:
         index = np.arange(len(self.values))[rows]
         labels = None if self.labels is None else [self.labels[i] for i in index]
         return replace(self, values=self.values[index], places=self.places[index], labels=labels)
-
-
-def needed(module: str, extra: str = "detect") -> Any:
-    """An optional module. Raises ConvexNoveltyError with the command that installs it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        name = module.partition(".")[0]
-        raise ConvexNoveltyError(
-            f'detect: {name} is not installed; run: python -m pip install "convexnovelty[{extra}]"'
-        ) from error
 
 
 def read_table(path: str | Path, reading: FileLayout | None = None) -> Table:

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from convexnovelty import csv_files, row_labels
+from convexnovelty._optional import needed
 from convexnovelty.decimal_marks import check_blanks, check_commas, check_learnt, check_points, check_split
 from convexnovelty.errors import InputError
-from convexnovelty.tables import FileLayout, Table, flag_found, label_column, needed, printable
+from convexnovelty.tables import FileLayout, Table, flag_found, label_column, printable
 
 __all__ = ["Opened", "labelled", "opened", "read_text", "told_label"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -953,3 +954,41 @@ def test_a_column_that_labels_rows_does_so_in_parquet_as_in_text(first: bool, tm
     frame.to_parquet(tmp_path / "twice.parquet", index=False)
     assert "machine_id" in read_table(tmp_path / "twice.parquet").names
     assert "machine_id" in read_table(tmp_path / "t.parquet", FileLayout(features=("machine_id", "flow", "load"))).names
+
+
+def test_what_pandas_calls_an_index_without_a_name_labels_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"flow": rng.normal(5, 1, 9), "__index_level_0__": rng.permutation(9)})
+    pl.DataFrame({name: frame[name].to_numpy() for name in frame}).write_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet")
+    assert (table.names, table.labels) == (["flow"], [str(k) for k in frame["__index_level_0__"]])
+
+
+def test_periods_are_labels_by_their_names_and_no_feature(tmp_path: Path) -> None:
+    months = pd.period_range("2024-01", periods=9, freq="M")
+    frame = pd.DataFrame({"flow": np.arange(9.0), "load": np.arange(9.0)}, index=months)
+    frame.to_parquet(tmp_path / "index.parquet")
+    frame.assign(month=months).to_parquet(tmp_path / "column.parquet")
+    # A process of its own, in which pandas has not told Arrow of periods.
+    said = subprocess.run(
+        [sys.executable, "-c", PERIODS, tmp_path / "index.parquet", tmp_path / "column.parquet"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert said[0] == str([str(month) for month in months])
+    assert len(said) == 3
+    assert all("'2024-01' was found where a number is needed" in line or "dates" in line for line in said[1:])
+
+
+PERIODS = """
+import sys
+from convexnovelty import streams, tables
+from convexnovelty.errors import InputError
+print(tables.read_table(sys.argv[1]).labels)
+for attempt in (lambda: tables.read_table(sys.argv[2], tables.FileLayout(index="flow")), lambda: streams.moments_of(sys.argv[2])):
+    try:
+        attempt()
+    except InputError as error:
+        print(error)
+"""

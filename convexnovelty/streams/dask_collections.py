@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from convexnovelty._optional import needed
 from convexnovelty.errors import InputError
-from convexnovelty.streams.source import Result, Source, needed
+from convexnovelty.streams.source import Result, Source
 
 __all__ = ["DaskCollections"]
 

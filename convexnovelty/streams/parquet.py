@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from convexnovelty._optional import needed
 from convexnovelty.columns import DATES, is_date
 from convexnovelty.errors import InputError
-from convexnovelty.streams.source import Source, needed, rows_at_once
+from convexnovelty.streams.source import Source, rows_at_once
 from convexnovelty.validation import shown
 
 __all__ = ["ArrowBlock", "Parquet", "of_arrow", "own_names"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from convexnovelty._optional import needed
 from convexnovelty.columns import agree, names_of
 from convexnovelty.distances import FALLBACK_GAMMA
 from convexnovelty.errors import InputError
@@ -18,7 +19,7 @@ from convexnovelty.features import FeatureMap, KernelFeatures
 from convexnovelty.kernels import SCALE, Gaussian, Laplacian, Polynomial, Precomputed, Sigmoid, as_kernel
 from convexnovelty.moments import REPRESENTATIONS, Moments
 from convexnovelty.sparse_rows import refuse_dense_covariance
-from convexnovelty.streams.source import Block, Columns, as_source, needed, rows_at_once
+from convexnovelty.streams.source import Block, Columns, as_source, rows_at_once
 from convexnovelty.validation import Array, choice, integer, listed, shown
 
 __all__ = ["chunks", "features_of", "moments_and_sample", "moments_by_class", "moments_of", "score_chunks"]

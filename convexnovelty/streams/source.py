@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from convexnovelty.columns import names_of
-from convexnovelty.errors import ConvexNoveltyError, InputError
+from convexnovelty.errors import InputError
 from convexnovelty.estimates import nonnegative_vector, sparse_points
 from convexnovelty.validation import Array, integer, listed, points, shown
 
-__all__ = ["Block", "Columns", "Source", "as_source", "is_stream", "needed", "rows_at_once"]
+__all__ = ["Block", "Columns", "Source", "as_source", "is_stream", "rows_at_once"]
 
 NUMBERS = 2**20  # numbers in a block where the source leaves the choice: 8 MB, which a processor's cache nearly holds
 Result = TypeVar("Result")
@@ -189,14 +189,3 @@ def kinds() -> tuple[type[Source], ...]:
 def rows_at_once(rows: int | None, columns: int) -> int:
     """How many rows make a block: those asked for, or as many as hold 8 MB."""
     return max(1, NUMBERS // max(1, columns)) if rows is None else rows
-
-
-def needed(module: str, extra: str) -> Any:
-    """An optional module. Raises ConvexNoveltyError with the command that installs it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        name = module.partition(".")[0]
-        raise ConvexNoveltyError(
-            f'streams: {name} is not installed; run: python -m pip install "convexnovelty[{extra}]"'
-        ) from error
