@@ -183,6 +183,8 @@ def test_the_guaranteed_curve_shows_the_bounds():
     assert any(line.get_label() == "false alarms ≤ 0.3" for line in ax.lines)
     with pytest.raises(errors.InputError, match="bound"):
         plots.roc(nominal, novel, bound=lambda t: 2.0)
+    with pytest.raises(errors.InputError, match=r"novel: labels \['other'\] were found beside \['one'\] of nominal"):
+        plots.roc({"one": nominal}, {"other": novel})
 
 
 def test_the_price_is_the_optimum_and_leaves_the_problem_alone():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convexnovelty.algorithms.roc import area_under_curve, exceedances
+from convexnovelty.errors import InputError
 from convexnovelty.plots._style import FAINT, INK, PALETTE, axes, colour, dashes, labelled
 from convexnovelty.validation import Array, fraction, vector
 
@@ -40,10 +41,15 @@ def roc(
 
     Raises
     ------
-    InputError : for values that are not finite, and a bound outside of [0, 1].
+    InputError : for values that are not finite, labels that only one of the two has, and a bound outside of [0, 1].
     """
-    ax = axes(ax, 4.8, 4.6)
     ordinary, strange = labelled(nominal), labelled(novel)
+    if set(ordinary) != set(strange):
+        raise InputError(
+            f"novel: labels {sorted(map(str, strange))} were found beside {sorted(map(str, ordinary))} of nominal; "
+            "give both the same"
+        )
+    ax = axes(ax, 4.8, 4.6)
     for position, label in enumerate(ordinary):
         first, second = vector(ordinary[label], "nominal"), vector(strange[label], "novel")
         thresholds = np.concatenate([[-np.inf], np.unique(np.concatenate([first, second])), [np.inf]])
