@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # estimators that need no program read their thresholds here,
     from convexnovelty.formulation import Quantity, Reading, Tunable
 
 __all__ = [
+    "LIBSVM_STEPS",
     "NOTHING",
     "NO_DIRECTION",
     "beyond_boundary",

@@ -23,7 +23,7 @@ from convexnovelty.checking.report import Report, Row
 from convexnovelty.class_regions import ClassRegions
 from convexnovelty.codebooks import Codebook
 from convexnovelty.declare import Claim, Instance, Method, Node, Property, Step, call
-from convexnovelty.errors import InfeasibleError, InputError, UnboundedError
+from convexnovelty.errors import InfeasibleError, InputError, SolverError, UnboundedError
 from convexnovelty.formulation import Formulation, Solution
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Ball, HalfSpace, Region
 from convexnovelty.uncertainty import UncertaintySet
@@ -203,6 +203,8 @@ def _answer(node: Node, instance: Instance, solver: str) -> _Answer:
         formulation = made if isinstance(made, Formulation) else None
         solution = made.solve(solver) if isinstance(made, Formulation) else made
     except Exception as error:  # a node of a user's method raises whatever it raises, and the others are checked
+        if node.kind == "other library" and type(error) is SolverError:
+            return _Answer(node, refusal=f"the other library has no answer: {error}")
         return _Answer(
             node,
             seconds=time.perf_counter() - began,

@@ -16,12 +16,12 @@ from convexnovelty import datasets, kernels
 from convexnovelty._lazy import cp
 from convexnovelty.algorithms.smo import smo
 from convexnovelty.declare import Claim, Instance, Method
-from convexnovelty.errors import InputError
+from convexnovelty.errors import InputError, SolverError
 from convexnovelty.features import FeatureMap, KernelFeatures, LinearFeatures, middle_length
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_from
 from convexnovelty.kernels import as_kernel
 from convexnovelty.methods import one_class_svm
-from convexnovelty.modelling import squared_length
+from convexnovelty.modelling import LIBSVM_STEPS, fitted_by_libsvm, squared_length
 from convexnovelty.regions import ROUNDING, Guarantee, HalfSpace, Interval
 from convexnovelty.validation import Array, choice, generator, integer, points, positive, vector
 
@@ -42,7 +42,9 @@ RESOLVED = 1e10
 # libsvm keeps kernel values in single precision. What that leaves of a score, in margins, beyond which it says nothing, and the
 # share of it to which its iteration is run; of flat columns that is no end in itself.
 SINGLE = float(np.finfo(np.float32).eps)
-LEAVES, OF_ROUNDING, STEPS = 0.01, 0.01, 1_000_000
+LEAVES, OF_ROUNDING = 0.01, 0.01
+# The share of the value that its last multipliers may miss where it went round in circles.
+CIRCLES = 1e-6
 LIBSVM = "libsvm"
 
 
@@ -271,7 +273,10 @@ def _digits_left(features: FeatureMap, slack_penalty: float) -> str | None:
     condition=_digits_left,
 )
 def libsvm(features: FeatureMap, labels: Any, slack_penalty: float) -> Solution:
-    """The same dual as libsvm solves it, to no more digits than its kernel values have: asked for more, it might never end."""
+    """The same dual as libsvm solves it, to no more digits than its kernel values have: asked for more, it might never end.
+
+    Raises SolverError where it ends too far from the optimum.
+    """
     from sklearn.svm import SVC
 
     signs, penalty = _signs(labels, features.n), positive(slack_penalty, "slack_penalty")
@@ -279,10 +284,18 @@ def libsvm(features: FeatureMap, labels: Any, slack_penalty: float) -> Solution:
     gram = about @ about.T
     unit = float(np.diagonal(gram).mean()) or 1.0
     tolerance = max(1e-9, OF_ROUNDING * _single(features, penalty))
-    machine = SVC(kernel="precomputed", C=penalty * unit, tol=tolerance, max_iter=STEPS).fit(gram / unit, signs)
+    machine = fitted_by_libsvm(SVC(kernel="precomputed", C=penalty * unit, tol=tolerance), gram / unit, signs)
     alpha = np.zeros(features.n)
     alpha[machine.support_] = np.abs(machine.dual_coef_.ravel()) / unit
-    return _solution(features, signs, alpha, penalty, LIBSVM, int(np.max(machine.n_iter_)))
+    found = _solution(features, signs, alpha, penalty, LIBSVM, int(np.max(machine.n_iter_)))
+    missed = _missed(features, signs, alpha, penalty)
+    if found.iterations >= LIBSVM_STEPS and missed > CIRCLES * abs(found.objective):
+        raise SolverError(
+            f"libsvm: after {LIBSVM_STEPS} steps its multipliers miss up to {missed:.2g} of the optimum, since its kernel "
+            "values have seven digits; use another node, or give a lower slack_penalty",
+            "user_limit",
+        )
+    return found
 
 
 def _precision(solution: Solution) -> float:
@@ -296,11 +309,17 @@ def _doubt(solution: Solution, features: FeatureMap, labels: Any, slack_penalty:
     Products with raw columns are larger by orders than what they add up to.
     """
     signs, alpha, about = _signs(labels, features.n), solution.values["alpha"], _about(features)
+    missed = _missed(features, signs, alpha, slack_penalty)
+    return min(missed, _precision(solution) * float(alpha @ np.abs(about @ about.T) @ alpha))
+
+
+def _missed(features: FeatureMap, signs: Array, alpha: Array, slack_penalty: float) -> float:
+    """What multipliers miss of the optimum at most: the value of their plane bounds it from above."""
+    about = _about(features)
     normal = about.T @ (alpha * signs)
     scores = about @ normal
     slacks = np.maximum(1 - signs * (scores - _offset(scores, signs).used), 0.0)
-    missed = float(normal @ normal) + slack_penalty * float(slacks.sum()) - float(alpha.sum())
-    return min(max(missed, 0.0), _precision(solution) * float(alpha @ np.abs(about @ about.T) @ alpha))
+    return max(float(normal @ normal) + slack_penalty * float(slacks.sum()) - float(alpha.sum()), 0.0)
 
 
 METHOD.step(

@@ -79,9 +79,18 @@ INCOMES = np.c_[INCOMES.lognormal(10, 0.5, 20).round(), INCOMES.integers(18, 90,
 DAYS = np.random.default_rng(0)
 DAYS = np.c_[2020 + DAYS.integers(0, 5, 20), DAYS.integers(1, 13, 20), DAYS.integers(1, 29, 20)].astype(float)
 
+# Two values a column, on which libsvm goes round in circles.
+CIRCLES = np.array(
+    [[int(bit) for bit in row] for row in ("00011101110100101011", "00101110010110101101", "00000000010100001100")]
+)
+CIRCLES = 2.01007563 * (1.0 + CIRCLES.T)
 
-@pytest.mark.parametrize(("rows", "penalty"), [(INCOMES, 1.0), (DAYS, 10.0)], ids=["incomes", "days"])
-def test_raw_columns_have_the_value_of_columns_of_deviation_one(rows, penalty):
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("case", "rows", "penalty"), [("incomes", INCOMES, 1.0), ("days", DAYS, 10.0), ("circles", CIRCLES, 10.0)]
+)
+def test_raw_columns_have_the_value_of_columns_of_deviation_one(case, rows, penalty):
     """Where products of rows are 1e7 times the price's inverse; the check says so, and leaves libsvm's single precision out."""
     Z, y = np.vstack([rows, uniform_box(rows, len(rows))]), np.repeat([1.0, -1.0], len(rows))
     w, b, slacks = cp.Variable(rows.shape[1]), cp.Variable(), cp.Variable(len(Z), nonneg=True)
@@ -94,7 +103,8 @@ def test_raw_columns_have_the_value_of_columns_of_deviation_one(rows, penalty):
     report = cn.check(problem)
     assert report.passed, [row for row in report.rows if row.verdict == "fail"]
     (peer,) = [row for row in report.rows if row.source == "libsvm" and row.target == "dual"]
-    assert peer.verdict == ("not checked" if rows is INCOMES else "pass")
+    # Whether libsvm finds its way out of the circles is left to the rounding of a machine.
+    assert peer.verdict in {"incomes": ["not checked"], "days": ["pass"]}.get(case, ["pass", "not checked"])
 
 
 def test_penalty_is_set_without_compiling_again(X):
