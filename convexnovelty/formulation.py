@@ -313,7 +313,8 @@ class Formulation:
 
     def _remake(self, numbers: Mapping[str, Any], others: Sequence[str]) -> None:
         """Make the formulation anew with all of the numbers, of which the ``others`` are no parameters of the program."""
-        known = sorted(filter(self._settable, self._tunables)) + (sorted(self.recipe.arguments) if self.recipe else [])
+        given = self.recipe.arguments if self.recipe else {}
+        known = sorted({*filter(self._settable, self._tunables), *_numbers_of_sets(given)}) + sorted(given)
         if self.recipe is None:
             raise InputError(f"set: {', '.join(others)} cannot be changed here; known are {', '.join(known) or 'none'}")
         # The numbers as they are belong to the sets as they were: another set comes with numbers of its own.
@@ -961,7 +962,11 @@ def _ids(*terms: Any) -> set[int]:
 
 
 def _belongs_to_set(arguments: Mapping[str, Any], name: str) -> bool:
-    return any(hasattr(value, "replaced") and name in value.numbers() for value in arguments.values())
+    return name in _numbers_of_sets(arguments)
+
+
+def _numbers_of_sets(arguments: Mapping[str, Any]) -> set[str]:
+    return {name for value in arguments.values() if hasattr(value, "replaced") for name in value.numbers()}
 
 
 def _changed(arguments: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -139,6 +139,15 @@ def test_a_longer_name_is_taken_where_it_is_no_others():
         nested.replaced(third_radius=0.5)
 
 
+def test_the_error_of_set_knows_every_number_that_it_changes():
+    moments = cn.Moments(np.zeros(2), np.eye(2), 30)
+    problem = cn.single_class_mpm(moments, 0.5, 0.5 * (sets.FrobeniusBall(0.1) + sets.BuresBall(0.1)))
+    with pytest.raises(InputError, match=r"set: there is no nonsense here; known are (.*)") as raised:
+        problem.set(nonsense=1.0)
+    named = str(raised.value).rpartition(" are ")[2].split(", ")
+    assert {"multiple", "first_radius", "second_radius", "confidence", "uncertainty", "moments"} <= set(named)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_set_and_path_change_the_number_that_is_shown(seed):
     rng = np.random.default_rng(seed)
