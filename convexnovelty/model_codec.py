@@ -23,6 +23,18 @@ __all__ = ["Decoder", "Encoder", "NotSaved"]
 KIND = "$"
 FITTED = re.compile(r"[a-z][a-z0-9_]*_")
 DTYPES = ("<f8", "<i8", "|b1")
+# Types whose numbers a file holds as those of a wider one.
+NARROW = {
+    "<f2": "<f8",
+    "<f4": "<f8",
+    "|i1": "<i8",
+    "<i2": "<i8",
+    "<i4": "<i8",
+    "|u1": "<i8",
+    "<u2": "<i8",
+    "<u4": "<i8",
+    "<u8": "<i8",
+}
 TIMES = re.compile(r"<[Mm]8\[[0-9]{0,6}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 OUTPUTS = ("default", "pandas", "polars")
 # What moments remember of those that they were made from.
@@ -152,12 +164,13 @@ class Encoder:
         if value.dtype.kind in "mM":
             times = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
             return {KIND: "times", "type": times.dtype.str, "counts": self._array(times.view("<i8"), where)}
-        if value.dtype.kind in "iu":
-            if value.size and int(value.max()) > np.iinfo(np.int64).max:
-                raise InputError(
-                    f"{where}: {int(value.max())} was found, and a model file holds whole numbers below 2**63; give strings"
-                )
-            value = value.astype("<i8", casting="same_kind" if value.dtype.kind == "i" else "unsafe")
+        if value.dtype.kind == "u" and value.size and int(value.max()) > np.iinfo(np.int64).max:
+            raise InputError(
+                f"{where}: {int(value.max())} was found, and a model file holds whole numbers below 2**63; give strings"
+            )
+        value = np.asarray(value, value.dtype.newbyteorder("<"))
+        if (wide := NARROW.get(value.dtype.str)) is not None:
+            return {KIND: "narrow", "type": value.dtype.str, "numbers": self._array(value.astype(wide), where)}
         if value.dtype.str not in DTYPES:
             raise InputError(f"{where}: an array of {value.dtype} was found, which a model file does not hold")
         self.arrays.append(value)
@@ -215,6 +228,8 @@ class Decoder:
             return np.array(items, dtype=object if node["object"] is True else str)
         if kind == "times":
             return _times(node["type"], self.value(node["counts"]))
+        if kind == "narrow":
+            return _narrow(node["type"], self.value(node["numbers"]))
         if kind in ("list", "tuple"):
             items = [self.value(item) for item in node["items"]]
             return items if kind == "list" else tuple(items)
@@ -287,6 +302,17 @@ def _times(unit: Any, counts: Any) -> Any:
     if not TIMES.fullmatch(_text(unit)) or counts.dtype.str != "<i8":
         raise InputError(f"times of type {unit!r} were found")
     return counts.view(unit)
+
+
+def _narrow(name: Any, numbers: Any) -> Any:
+    """Numbers in the type that they had, which has to hold them."""
+    if NARROW.get(_text(name)) != numbers.dtype.str:
+        raise InputError(f"numbers of type {name!r} were found as {numbers.dtype.str}")
+    with np.errstate(over="ignore"):
+        made = numbers.astype(name)
+    if not np.array_equal(made, numbers):
+        raise InputError(f"numbers were found that are none of type {name!r}")
+    return made
 
 
 def _sparse_rows(data: Any, indices: Any, indptr: Any, shape: Any) -> Any:

@@ -289,6 +289,12 @@ FORGERIES: dict[str, Any] = {
     "times of another type": lambda h, m: h["model"]["fitted"].update(
         seen_={"$": "times", "type": "O,<i8", "counts": 1}
     ),
+    "numbers beyond their type": lambda h, m: h["model"]["fitted"].update(
+        offset_={"$": "narrow", "type": "|u1", "numbers": {"$": "array", "index": 0}}
+    ),
+    "numbers of another type": lambda h, m: h["model"]["fitted"].update(
+        offset_={"$": "narrow", "type": "O", "numbers": {"$": "array", "index": 0}}
+    ),
     "times without counts": lambda h, m: h["model"]["fitted"].update(
         seen_={"$": "times", "type": "<M8[D]", "counts": "abc"}
     ),
@@ -377,3 +383,14 @@ def test_labels_beyond_the_whole_numbers_of_a_file_are_refused(tmp_path: Path) -
     assert machine.predict(X)[-1] == 2**63 + 5
     with pytest.raises(InputError, match=r"9223372036854775813 was found, .* give strings"):
         persistence.save(machine, tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", ">f8", "int8", "uint32", ">i4", "uint64"])
+def test_labels_keep_their_type(kind: str, tmp_path: Path) -> None:
+    X = np.vstack([np.eye(3), np.eye(3) + 4.0])
+    labels = np.repeat(np.array([1, 2], dtype=kind), 3)
+    machine = estimators.TwoClassMPM().fit(X, labels)
+    persistence.save(machine, tmp_path / "m.npz")
+    loaded = persistence.load(tmp_path / "m.npz")
+    assert loaded.predict(X).dtype == np.dtype(kind).newbyteorder("=")
+    assert loaded.predict(X).tolist() == labels.tolist()
