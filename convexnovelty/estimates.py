@@ -44,6 +44,10 @@ BY_SQUARES = 1e-4
 # The share of a variance up to which the square of what rounding took from the mean is rounding as well.
 UNSEEN = 1e-15
 
+# Sums of the smallest numbers that there are have few digits: weights below two to the minus so much are multiplied by two to
+# it, which leaves every share as it is.
+LIFT = 960
+
 # Rows of sparse points that are turned into a few axes at once.
 TURNED = 10_000
 
@@ -78,6 +82,9 @@ def estimate(
         return found
     X = squarable(sparse_points(X, name) if sparse else points(X, name), name)
     w = np.ones(X.shape[0]) if weights is None else nonnegative_vector(weights, "weights", X.shape[0])
+    if ddof == 0 and 0.0 < w.max(initial=0.0) < 2.0**-LIFT:
+        lifted, total = estimate(X, np.ldexp(w, LIFT), ddof, representation, rank, name)
+        return lifted, float(np.ldexp(total, -LIFT))
     if not w.all():
         X, w = (X.tocsr()[w > 0].tocsc() if sparse else X[w > 0]), w[w > 0]
     if w.size == 0:

@@ -193,6 +193,18 @@ def far_columns(n: int, far: float) -> tuple[sp.csr_array, np.ndarray]:
     return sp.csr_array((X[kept], (rows[kept], columns[kept])), shape=X.shape), weights
 
 
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_the_smallest_weights_count_by_their_shares(representation: Any) -> None:
+    X, _ = far_columns(40, 10.0)
+    weights = np.arange(40) % 4.0
+    for points in (X, X.toarray()):
+        expected = Moments.estimate(points, weights, representation=representation)
+        found = Moments.estimate(points, np.ldexp(weights, -1074), representation=representation)
+        assert found.count == np.ldexp(expected.count, -1074)
+        np.testing.assert_array_equal(found.mean, expected.mean)
+        np.testing.assert_array_equal(found.covariance, expected.covariance)
+
+
 @pytest.mark.parametrize("far", [1e5, 1e7, 1e9])
 @pytest.mark.parametrize("n", [5, 40])
 def test_weights_of_sparse_points_cost_no_digits(n: int, far: float, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -461,7 +461,9 @@ def _counted(X: Array, weights: Array) -> tuple[Array, Array]:
     return X, weights
 
 
-LARGE_WEIGHT = 512  # the exponent of a weight beyond which sums of weights and squared points may overflow
+LARGE_WEIGHT = (
+    512  # the exponent of a weight beyond which sums of weights and squared points may overflow, or lose digits
+)
 
 
 def checked_weights(sample_weight: Any, X: Array) -> Array:
@@ -486,4 +488,5 @@ def checked_weights(sample_weight: Any, X: Array) -> Array:
     if not (weights > 0).any():
         raise InputError("sample_weight: every weight is zero; at least one point must count")
     # A power of two leaves every share as it is to the last bit, and sums of weights within the range of float64.
-    return np.ldexp(weights, -LARGE_WEIGHT) if weights.max() > 2.0**LARGE_WEIGHT else weights
+    exponent = int(np.frexp(weights.max())[1])
+    return np.ldexp(weights, -exponent) if abs(exponent) > LARGE_WEIGHT else weights

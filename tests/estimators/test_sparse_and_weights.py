@@ -134,7 +134,7 @@ def test_weights_count_by_their_shares_whatever_their_size(estimator: Any, spars
     weights = np.random.default_rng(5).integers(1, 4, 150).astype(float)
     expected = estimator.fit(points, Y, sample_weight=weights)
     values, said = expected.decision_function(points), str(expected.guarantee_)
-    for exponent in (1018, 600, -900):
+    for exponent in (1018, 600, -900, -1074):
         fitted = estimator.fit(points, Y, sample_weight=np.ldexp(weights, exponent))
         np.testing.assert_array_equal(fitted.decision_function(points), values)
         assert str(fitted.guarantee_) == said
