@@ -139,7 +139,14 @@ def _is_symmetric(matrix: Any) -> bool:
 
     with tried(variables) as at:
         found = at(matrix, symmetric)
-    return bool(np.abs(found - np.conj(found.T)).max(initial=0.0) <= ROUNDED * np.abs(found).max(initial=0.0))
+        # Where terms cancel, what is left of them is rounding of theirs.
+        size = max(float(np.abs(at(term, symmetric)).max(initial=0.0)) for term in _summands(matrix))
+    return bool(np.abs(found - np.conj(found.T)).max(initial=0.0) <= ROUNDED * size)
+
+
+def _summands(matrix: Any) -> list[Any]:
+    kinds = cp.atoms.affine.add_expr.AddExpression, cp.atoms.affine.unary_operators.NegExpression
+    return [term for part in matrix.args for term in _summands(part)] if isinstance(matrix, kinds) else [matrix]
 
 
 def _numbers(term: Any) -> set[float]:

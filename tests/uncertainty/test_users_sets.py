@@ -460,6 +460,14 @@ def test_a_matrix_that_is_not_symmetric_is_refused_where_symmetry_would_be_asked
     known = cp.lambda_max(np.array([[1.0, 0.1], [0.1 + 1e-17, 1.0]]) * v[0] + v[1] * np.eye(2)) <= 1
     assert as_meant(known).args[0].value == pytest.approx(known.args[0].value)
     assert v.value.tolist() == [3.0, 4.0]
+    # What is left of terms that cancel is rounding of theirs, and no sign of what else the matrix may be.
+    S0 = np.array([[56.75, 138.04, 3.1], [138.04, 870.2, -12.7], [3.1, -12.7, 0.93]])
+    D = np.diag(1 / np.sqrt(np.diag(S0)))
+    R = np.outer(np.diag(D), np.diag(D)) * S0
+    assert (left := D @ S0 @ D - R).any() and not np.array_equal(left, left.T)
+    as_meant(cp.lambda_max(D @ cp.Constant(S0) @ D - R) <= v[0])
+    with pytest.raises(InputError, match="CVXPY asks the matrix of lambda_max to be symmetric"):
+        as_meant(cp.lambda_max(D @ cp.Constant(S0) - R) <= v[0])
 
 
 def test_a_number_in_the_matrix_is_not_a_parameter():
