@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -81,6 +81,39 @@ class Recipe:
     method: str = ""
     node: str = ""
     derived: Mapping[str, Any] = field(default_factory=dict)
+
+
+class _Extension(NamedTuple):
+    """What was added to a formulation: its letters as the terms have them, the terms, and how they are added."""
+
+    base: Formulation
+    letters: Mapping[str, cp.Expression]
+    added: list[Any]
+    extend: Callable[[Formulation, list[Any]], Formulation]
+
+    def on(self, other: Formulation, leaves: Mapping[int, Any]) -> Formulation:
+        """The same added to another formulation, in its letters; ``leaves`` are put in beside them, by identity.
+
+        Raises InputError for terms that do not fit it.
+        """
+        letters = other.variables
+        both = letters.keys() & self.letters.keys()
+        told = f"set: what was added to {self.base.name}"
+        for name in both:
+            # CVXPY has turned an index into places, -1 into the last one, which would not be looked at again.
+            if letters[name].shape != (known := self.letters[name].shape):
+                raise InputError(
+                    f"{told} is written for {name} of the shape {known}, which has {letters[name].shape} now; make the problem anew"
+                )
+        pairs = {**leaves, **{id(self.letters[name]): letters[name] for name in both}}
+        moved = [item.tree_copy(pairs) if hasattr(item, "tree_copy") else item for item in self.added]
+        if _ids(*moved) & self.base._leaves().keys():
+            raise InputError(
+                f"{told} speaks of variables that it does not have with these numbers; make the problem anew"
+            )
+        made = self.extend(other, moved)
+        made._extends = _Extension(other, letters, moved, self.extend)
+        return made
 
 
 def remade_by(factory: Callable[..., Formulation], made: Formulation, **choosing: Any) -> Formulation:
@@ -210,7 +243,7 @@ class Formulation:
         # CVXPY keeps the values of variables and parameters in the problem, which threads would take from each other.
         self._turn = threading.RLock()
         # What it adds to which formulation, and how; nobody else has that one.
-        self._extends: tuple[Formulation, list[Any], Callable[[Formulation, list[Any]], Formulation]] | None = None
+        self._extends: _Extension | None = None
         # The numbers for which it holds, where its program is another formulation's too.
         self._held: dict[str, float] | None = None
 
@@ -254,7 +287,8 @@ class Formulation:
 
         A number that enters as a CVXPY parameter is changed without compiling again; any other argument of the
         factory is changed by making the formulation anew, as is a number whose new value the compiled program cannot
-        follow (a radius of zero may leave a set without an inside). Raises InputError for a name that is neither; where a number
+        follow (a radius of zero may leave a set without an inside). What was added by functions is added again, as they gave it.
+        Raises InputError for a name that is neither, and for an argument with which what was added no longer fits; where a number
         is refused, none is changed.
         """
         with self._turn:
@@ -282,7 +316,7 @@ class Formulation:
                 self.recipe = replace(self.recipe, arguments=_changed(own, numbers), derived=derived)
         except RecompilationError:
             self._restore(before)
-            if self.recipe is None:
+            if self.recipe is None and self._extends is None:
                 raise
             self._remake(numbers, [])
         except BaseException:
@@ -313,6 +347,9 @@ class Formulation:
 
     def _remake(self, numbers: Mapping[str, Any], others: Sequence[str]) -> None:
         """Make the formulation anew with all of the numbers, of which the ``others`` are no parameters of the program."""
+        if self._extends is not None:
+            self._adopt(self._regrown(self._extends, numbers))
+            return
         given = self.recipe.arguments if self.recipe else {}
         known = sorted({*filter(self._settable, self._tunables), *_numbers_of_sets(given)}) + sorted(given)
         if self.recipe is None:
@@ -322,9 +359,22 @@ class Formulation:
         unknown = [name for name in others if name not in arguments and not _belongs_to_set(arguments, name)]
         if unknown:
             raise InputError(f"set: there is no {', '.join(unknown)} here; known are {', '.join(dict.fromkeys(known))}")
+        self._adopt(self.recipe.factory(**arguments))
+
+    def _adopt(self, made: Formulation) -> None:
+        """Become a formulation that was made anew."""
         count, turn = self.compilations, self._turn
-        self.__dict__.update(self.recipe.factory(**arguments).__dict__)
+        self.__dict__.update(made.__dict__)
         self._attempts.compilations, self._turn = count, turn
+
+    def _regrown(self, extension: _Extension, numbers: Mapping[str, Any]) -> Formulation:
+        """What was added, on the formulation below it with other numbers. Raises InputError where it does not fit there."""
+        below = extension.base._anew()
+        if below is None:
+            raise InputError(f"set: {extension.base.name} cannot be made with other numbers; make the problem anew")
+        below._set(self.parameters)
+        below._set(numbers)
+        return extension.on(below, {})
 
     def path(self, *, progress: Callable[[str], None] | None = None, **numbers: Iterable[Any]) -> list[Solution]:
         """Solutions along a path of one number, for example ``path(radius=[0.0, 0.1, 0.2])``, compiled once.
@@ -374,9 +424,10 @@ class Formulation:
         ``guarantee`` are None then, and the primal form has both.
 
         Given functions, the new formulation is made from the recipe of this one, as its numbers stand, and has variables
-        and numbers of its own. A constraint that is written on the variables of this one ties the two together:
-        the new one then holds only for the numbers of now. It refuses :meth:`set` and :meth:`path`, and refuses to
-        be solved while this one has other numbers.
+        and numbers of its own: :meth:`set` changes any argument of the factory, and leaves what was added as the functions
+        gave it. A constraint that is written on the variables of this one ties the two together: the new one then holds
+        only for the numbers of now. It refuses :meth:`set` and :meth:`path`, and refuses to be solved while this one has
+        other numbers.
         """
 
         def made(variables: Mapping[str, cp.Expression]) -> list[Any]:
@@ -430,10 +481,11 @@ class Formulation:
             self._refuse_other_numbers()
             own = self._anew()
             if own is not None:
-                added = made(own.variables)
+                letters = own.variables
+                added = made(letters)
                 if not (_ids(*added) & (self._leaves().keys() - own._leaves().keys())):
                     child = extend(own, added)
-                    child._extends = (own, added, extend)
+                    child._extends = _Extension(own, letters, added, extend)
                     return child
             child = extend(self, made(self.variables))
             child._turn, child._held = self._turn, self.parameters
@@ -488,15 +540,12 @@ class Formulation:
             made = self.recipe.factory(**self.recipe.arguments)
         elif self._extends is not None:
             # The terms are not asked for again, since a function may by now give others.
-            base, added, extend = self._extends
-            twin = base._anew()
-            old, new = base._leaves(), {} if twin is None else twin._leaves()
+            twin = self._extends.base._anew()
+            old, new = self._extends.base._leaves(), {} if twin is None else twin._leaves()
             if twin is None or [leaf.shape for leaf in old.values()] != [leaf.shape for leaf in new.values()]:
                 return None
             pairs = {id(leaf): other for leaf, other in zip(old.values(), new.values(), strict=True)}
-            moved = [item.tree_copy(pairs) if hasattr(item, "tree_copy") else item for item in added]
-            made = extend(twin, moved)
-            made._extends = (twin, moved, extend)
+            made = self._extends.on(twin, pairs)
         if made is None or made.parameters.keys() != self.parameters.keys():
             return None
         tune(made._tunables, {name: v for name, v in self.parameters.items() if made.parameters[name] != v})

@@ -12,7 +12,7 @@ import convexnovelty as cn
 from convexnovelty import KernelFeatures, LinearFeatures, Moments, kernels
 from convexnovelty.as_meant import as_meant
 from convexnovelty.errors import InfeasibleError, InputError, SolveError
-from convexnovelty.uncertainty import FrobeniusBall, NormBall
+from convexnovelty.uncertainty import CovarianceSet, FrobeniusBall, NormBall
 
 X = np.random.default_rng(3).normal([4.0, 3.0], size=(20, 2))
 Y = np.repeat([1.0, -1.0], [15, 5])
@@ -567,3 +567,59 @@ def test_coefficients_without_deviation_tell_the_mean_from_the_origin():
     scores = features.gram @ found.values["gamma"]
     np.testing.assert_allclose(scores, scores.mean(), rtol=1e-6)
     assert scores.mean() >= 1 - 1e-9
+
+
+class Relative(CovarianceSet):
+    """Entries by the deviations of the centre; a radius of zero leaves a point, which is another program."""
+
+    def membership(self, S):
+        deviations = np.sqrt(np.diag(self.center))
+        return [cp.norm((S - self.center) / np.outer(deviations, deviations), "fro") <= self.radius]
+
+
+def lasso(variables):
+    return cp.quad_form(variables["a"], np.diag([1.0, 2.0])) + 0.1 * cp.norm1(variables["a"])
+
+
+def bounded(variables):
+    return [variables["a"][-1] >= 0.02]
+
+
+def both_added(moments, confidence, uncertainty, tail="chebyshev"):
+    return cn.single_class_mpm(moments, confidence, uncertainty, tail=tail).plus(lasso).subject_to(bounded)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("radius", [0.0, 0.1, 0.0, 0.2]),
+        ("confidence", [0.2, 0.4]),
+        ("moments", [FAR, NEAR]),
+        ("tail", ["gaussian", "chebyshev"]),
+        ("uncertainty", [FrobeniusBall(0.2), None, Relative(0.0)]),
+    ],
+)
+def test_what_was_added_stays_whatever_is_set(name, values):
+    """Against the problem made at each value."""
+    given = {"moments": NEAR, "confidence": 0.3, "uncertainty": Relative(0.1)}
+    problem = both_added(**given)
+    found = [solution.objective for solution in problem.path(**{name: values})]
+    other = [Relative(value) if name == "radius" else value for value in values]
+    anew = [both_added(**{**given, "uncertainty" if name == "radius" else name: value}) for value in other]
+    np.testing.assert_allclose(found, [each.solve().objective for each in anew], rtol=1e-7)
+    assert problem.solve().objective == pytest.approx(both_added(**given).solve().objective, rel=1e-7)
+
+
+def test_what_was_added_is_refused_where_it_does_not_fit():
+    problem = cn.one_class_svm(LINEAR, 0.3, form="primal").subject_to(lambda v: v["w"][-1] >= 0.1)
+    before = problem.solve().objective
+    with pytest.raises(InputError, match=r"what was added to .* speaks of variables that it does not have"):
+        problem.set(form="dual")
+    three = LinearFeatures(np.column_stack([X, X[:, 0]]))
+    with pytest.raises(
+        InputError, match=r"is written for w of the shape \(2,\), which has \(3,\) now; make the problem anew"
+    ):
+        problem.set(features=three)
+    with pytest.raises(InputError, match="there is no nonsense here; known are "):
+        problem.set(nonsense=1)
+    assert problem.solve().objective == before
