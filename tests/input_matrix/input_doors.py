@@ -13,6 +13,7 @@ from input_kinds import SAMPLE
 import convexnovelty as cn
 from convexnovelty import derivation, estimators, kernels, tails, uncertainty
 from convexnovelty.uncertainty import FrobeniusBall, NormBall
+from convexnovelty.uncertainty.constructed import signature_of
 
 __all__ = ["DOORS", "Door", "elsewhere"]
 
@@ -173,7 +174,7 @@ def _estimator(name: str) -> Door:
     kind = getattr(estimators, name)
     labels = np.arange(len(SAMPLE)) % 2
     classifier = name in ("MomentClassifier", "TwoClassMPM")
-    defaults, kinds = kind().get_params(), inspect.signature(kind).parameters
+    defaults, kinds = kind().get_params(), signature_of(kind).parameters
 
     def answer(arguments: Mapping[str, Any]) -> Any:
         made = kind(**arguments)
@@ -222,8 +223,8 @@ def _evaluated(made: Any, route: str = "best") -> Any:
 
 def _set(name: str, kind: Any) -> Door:
     example = kind.examples()[0]
-    arguments = {key: vars(example)[key] for key in inspect.signature(kind).parameters if key in vars(example)}
-    parameters = inspect.signature(kind).parameters
+    arguments = {key: vars(example)[key] for key in signature_of(kind).parameters if key in vars(example)}
+    parameters = signature_of(kind).parameters
     return Door(
         f"uncertainty.{name}",
         "set",
@@ -249,7 +250,7 @@ def _kernel(name: str) -> Door:
 
 
 def _tail(name: str, kind: Any) -> Door:
-    own = inspect.signature(kind).parameters
+    own = signature_of(kind).parameters
 
     def answer(given: Mapping[str, Any]) -> Any:
         made = kind(**{key: value for key, value in given.items() if key in own})
