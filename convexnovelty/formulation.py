@@ -325,6 +325,8 @@ class Formulation:
 
     def _settable(self, name: str) -> bool:
         """Whether it is a number that can be changed here: none is that the factory has made of its arguments."""
+        if self._extends is not None:
+            return self._extends.base._settable(name)
         if self.recipe is None or not self.recipe.derived:
             return name in self._tunables
         given = self.recipe.arguments
