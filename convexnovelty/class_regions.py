@@ -95,8 +95,14 @@ class ClassRegions(Region):
         return np.asarray(self.scores(Z).max(axis=1))
 
     def classify(self, Z: Any) -> NDArray[Any]:
-        """The class with the largest score for each point, of shape (m,), whether or not it claims the point."""
-        return np.asarray(self.classes[self.scores(Z).argmax(axis=1)])
+        """The class with the largest score for each point, of shape (m,), whether or not it claims the point; of several the first.
+
+        Scores tie that differ by no more than both are known to, as those of classes do that share the rows on their boundaries.
+        """
+        scores, doubt = self.scores(Z), self._ties + self._roundings(Z)
+        best = scores.argmax(axis=1)[:, None]
+        surely = np.take_along_axis(scores - doubt, best, axis=1)
+        return np.asarray(self.classes[(scores + doubt >= surely).argmax(axis=1)])
 
     def contains(self, Z: Any, squared_norms: Any = None) -> NDArray[np.bool_]:
         """Whether some class claims each row, of shape (m,); points on the boundary of a class are its own."""

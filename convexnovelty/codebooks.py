@@ -48,10 +48,12 @@ class Codebook(Region):
         return -self.radius
 
     def nearest(self, Z: Any) -> NDArray[np.intp]:
-        """The number of the codebook vector that each point is replaced by, of shape (m,)."""
+        """The number of the codebook vector that each point is replaced by, of shape (m,); of several as near, the first."""
         if self.rows.size == 0:
             raise InputError("codebook: it has no vectors, since every point was left out; raise slack_penalty")
-        return np.asarray(self._distances(Z).found.argmin(axis=1))
+        distances = self._distances(Z)
+        # Distances that are equal but for rounding tie: which is less would depend on the other points of the call.
+        return np.asarray((distances.known <= distances.found.min(axis=1, keepdims=True)).argmax(axis=1))
 
     def decision_values(self, Z: Any, squared_norms: Any = None) -> Array:
         """The radius less the distance from the nearest codebook vector, of shape (m,); minus infinity without any."""

@@ -382,3 +382,17 @@ def test_libsvm_is_held_to_what_its_digits_tell_of_the_outputs(seed, comparison)
     for region, wrong in ((theirs.region, False), (moved, True)):
         gap, _ = checker._decision_gap(step, instance, dataclasses.replace(theirs, region=region), ours)
         assert (gap > step.decision_tolerance) == wrong
+
+
+@pytest.mark.parametrize("comparison", ["distance", "ratio", "raw"])
+def test_scores_that_tie_give_the_first_class_whatever_is_asked_beside(comparison):
+    """Two classes of the same rows in another order have one plane: which of both scores is larger is rounding."""
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        counts = rng.poisson(3, (6, 3)) + 1.0
+        order = rng.permutation(12)
+        features = cn.LinearFeatures(np.vstack([counts, counts])[order])
+        region = cn.class_recognisers(features, np.repeat(["a", "b"], 6)[order], 0.1, comparison).solve().region
+        new = rng.poisson(3, (40, 3)) + 1.0
+        assert set(region.classify(new)) == {"a"}
+        assert all(region.classify(row[None])[0] == "a" for row in new)

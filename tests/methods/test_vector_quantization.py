@@ -427,3 +427,19 @@ def test_bad_arguments(arguments, words):
 def test_unusual_data(points):
     solution = cn.vector_quantization(points, 0.5).solve()
     assert solution.objective == pytest.approx(module.simplex(points, 0.5).objective, abs=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "mahalanobis"])
+def test_vectors_as_near_give_the_first_of_them_whatever_is_asked_beside(metric):
+    rng = np.random.default_rng(2)
+    counts = np.column_stack([rng.poisson(2, 40), rng.integers(0, 5, 40)]) + 1.0
+    region = cn.vector_quantization(counts, 1.0, metric=metric).solve().region
+    centre = region.vectors.mean(axis=0)
+    mirrored = Codebook(
+        np.vstack([region.vectors, 2 * centre - region.vectors]), 1.0, region.metric, np.arange(2 * len(region.rows))
+    )
+    new = np.vstack([centre, centre + rng.normal(size=(20, 2)) @ np.diag([1.0, 0.0])])
+    found = mirrored.nearest(new)
+    assert found.tolist() == [mirrored.nearest(row[None])[0] for row in new]
+    # Of the centre, a vector and its image are equally far.
+    assert found[0] < len(region.rows)
