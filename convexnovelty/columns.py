@@ -20,6 +20,7 @@ __all__ = [
     "dated",
     "entries_by_name",
     "in_places",
+    "is_category",
     "is_date",
     "is_text",
     "names_of",
@@ -37,9 +38,10 @@ DATES = "dates were found; give numbers, for example days since a date that matt
 # How dates, times, spans and periods are called by NumPy, pandas, polars and Arrow, which keeps pandas' periods as extensions.
 DATED = re.compile(r"(extension<pandas\.)?(date|time|duration|period|month_day_nano)", re.IGNORECASE)
 
+CATEGORIES = "category|categorical|enum|dictionary"
 # How text, bytes and categories are called by the same, with what may follow: Arrow's types of values, polars' categories.
 TEXT = re.compile(
-    r"((large_)?(str|string|utf8|binary)(_view)?|fixed_size_binary|category|categorical|enum|dictionary)\b",
+    rf"((large_)?(str|string|utf8|binary)(_view)?|fixed_size_binary|{CATEGORIES})\b",
     re.IGNORECASE,
 )
 
@@ -117,6 +119,11 @@ def is_date(kind: Any) -> bool:
 def is_text(kind: Any) -> bool:
     """Whether a type of columns is that of text, or of categories, which text names: digits in it need not be a number."""
     return getattr(kind, "kind", "") in ("U", "S") or TEXT.match(str(kind)) is not None
+
+
+def is_category(kind: Any) -> bool:
+    """The same of categories alone."""
+    return re.match(rf"({CATEGORIES})\b", str(kind), re.IGNORECASE) is not None
 
 
 def dated(kind: type) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 import numbers
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexnovelty.columns import in_places, refuse_dates, rows_as_columns, types_of
+from convexnovelty.columns import in_places, is_category, refuse_dates, rows_as_columns, types_of
 from convexnovelty.errors import InputError
 
 __all__ = [
@@ -66,6 +67,9 @@ def _numeric(value: Any, name: str) -> Array:
     """``value`` as a float64 array of its own shape, or an error that says which kind it is."""
     refuse_dates(value, name)
     if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):
+        # Numbers may be what categories are called by: as values they would come out of the table like any other.
+        if any(map(is_category, types_of(value))):
+            raise InputError(f"{name}: categories were found, which numbers may be names of; give numbers")
         value = value.to_numpy()
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
         raise InputError(
@@ -93,7 +97,7 @@ def _numeric(value: Any, name: str) -> Array:
 def _unboxed(array: NDArray[Any], name: str) -> Array:
     """Numbers out of an object array, as frames with columns of several types give it; strings are not parsed."""
     for where, entry in np.ndenumerate(array):
-        if isinstance(entry, (numbers.Real, np.bool_)):
+        if isinstance(entry, (numbers.Real, decimal.Decimal, np.bool_)):
             continue
         found = f"{shown(entry)} of type {type(entry).__name__} was found"
         raise InputError(f"{name}: {found}{_place(where)}; give real numbers")

@@ -29,7 +29,8 @@ GOOD = [[1.0, 2.0], [3.0, 4.0]]
         np.array(GOOD, dtype=np.longdouble),
         np.array(GOOD, order="F"),
         np.array(GOOD, dtype=object),
-        np.array([[1, Fraction(2)], [np.float32(3), 4]], dtype=object),
+        np.array([[1, Fraction(2)], [np.float32(3), Decimal(4)]], dtype=object),
+        pd.DataFrame({"a": [Decimal("1"), Decimal("3.0")], "b": [2.0, 4.0]}),
         np.ma.array(GOOD, mask=[[False, False], [False, False]]),
         np.asmatrix(GOOD),
         pd.DataFrame(GOOD),
@@ -82,7 +83,8 @@ def test_booleans_count_as_numbers() -> None:
         ("abc", "X"),
         ({"a": 1}, "X"),
         (np.array([[10**400]], dtype=object), "float64"),
-        (np.array([[Decimal("1.5")]], dtype=object), "Decimal"),
+        (pd.DataFrame({"a": pd.Categorical([3, 1])}), "categories were found, which numbers may be names of"),
+        (pl.DataFrame({"a": pl.Series(["3", "1"]).cast(pl.Categorical)}), "categories were found"),
     ],
 )
 def test_b32_points_that_are_refused(value: Any, words: str) -> None:
