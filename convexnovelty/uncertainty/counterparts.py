@@ -18,6 +18,7 @@ from convexnovelty.membership import Counterpart, as_counterpart
 from convexnovelty.uncertainty.algebra import elsewhere
 from convexnovelty.uncertainty.arguments import along, known_set
 from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet, has_members_of
+from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.constructed import beside
 from convexnovelty.uncertainty.derived import derived_deviation, derived_loss, derived_support, membership_of
 from convexnovelty.uncertainty.exact_covariance import ExactCovariance
@@ -32,6 +33,7 @@ __all__ = [
     "evaluate_deviation",
     "evaluate_loss",
     "evaluate_support",
+    "states_support",
     "support",
     "worst_deviation",
     "worst_loss",
@@ -119,6 +121,16 @@ def derived_twice(uncertainty: UncertaintySet | None = None) -> str | None:
     if _has_own(uncertainty):
         return None
     return f"{uncertainty!r} gives no counterpart of its own, so that both sides are derived from its membership"
+
+
+def states_support(points: UncertaintySet) -> bool:
+    """Whether the class of a set of points, and that of every part of it, gives a support of its own."""
+    parts = points.parts().values() if isinstance(points, Composite) else ()
+    return (
+        isinstance(points, PointSet)
+        and type(points).support is not PointSet.support
+        and all(map(states_support, parts))
+    )
 
 
 def _has_own(uncertainty: UncertaintySet | None) -> bool:

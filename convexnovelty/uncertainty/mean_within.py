@@ -59,10 +59,15 @@ class MeanWithin(Composite, MeanSet):
 
         return stated(self.points, [m])
 
-    def support(self, a: cp.Expression) -> Counterpart:
-        """The points' own, at a direction of the order of one: those of moments are of one over their unit."""
-        from convexnovelty.uncertainty.counterparts import support
+    def support(self, a: cp.Expression) -> Counterpart | None:
+        """The points' own, at a direction of the order of one: those of moments are of one over their unit.
 
+        What is to be derived is derived of the means, of whose directions the size is known.
+        """
+        from convexnovelty.uncertainty.counterparts import states_support, support
+
+        if not states_support(self.points):
+            return None
         unit = float(self.unit) or 1.0
         made = support(self.points, unit * a)
         return Counterpart(made.value / unit, made.constraints)

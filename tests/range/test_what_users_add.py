@@ -8,6 +8,7 @@ import pytest
 
 import convexnovelty as cn
 from convexnovelty.errors import SolverError
+from convexnovelty.uncertainty import Box, MeanWithin, PointSet
 
 wine = pytest.importorskip("sklearn.datasets").load_wine(return_X_y=True)
 RAW = wine[0][wine[1] == 0][:45][:, [0, 1, 2, 12]]
@@ -97,3 +98,40 @@ def test_constraints_and_terms_hold_in_every_unit(method, atom):
         price = weight * unit**degree / share
         found = there.plus(lambda v, price=price: price * function(v[letter])).solve()
         assert found.objective == pytest.approx(priced * unit**degree, rel=1e-6)
+
+
+class Fourths(PointSet):
+    """Fourth powers in deviations of the columns, whose support is r^(1/4) times the norm of order 4/3 there."""
+
+    def __init__(self, deviations, radius=0.02):
+        self.deviations = deviations
+        super().__init__(radius)
+
+    def membership(self, u):
+        return [cp.sum(cp.power(cp.multiply(1 / self.deviations, u - self.center), 4)) <= self.radius]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_means_within_points_of_ones_own_have_a_unit_a_column(seed):
+    """Income beside age: a program in plain CVXPY, in columns of deviation one and with the support in closed form."""
+    rng = np.random.default_rng(seed)
+    raw = np.column_stack([rng.normal(40_000, 12_000, 30), rng.normal(45, 10, 30)])
+    d = raw.std(axis=0)
+    radius = float(rng.uniform(0.005, 0.05))
+
+    def robust(points, uncertainty):
+        return cn.single_class_mpm(cn.Moments.estimate(points), 0.7, uncertainty).solve().objective
+
+    scaled = cn.Moments.estimate(raw / d)
+    b, root = cp.Variable(2), np.linalg.cholesky(scaled.covariance).T
+    deviation = cp.norm(root @ b)
+    worst = scaled.mean @ b - radius**0.25 * cp.pnorm(b, 4 / 3, approx=False)
+    plain = cp.Problem(cp.Minimize(deviation), [worst - np.sqrt(0.7 / 0.3) * deviation >= 1])
+    plain.solve(solver="CLARABEL", tol_gap_rel=1e-11, tol_gap_abs=1e-11)
+    assert robust(raw, MeanWithin(Fourths(d, radius))) == pytest.approx(plain.value, rel=1e-6)
+    # A sum with a set that states its support has a part that is derived.
+    beside = MeanWithin(Fourths(d, radius) + Box(0.1 * d))
+    worst -= 0.1 * cp.norm1(b)
+    plain = cp.Problem(cp.Minimize(deviation), [worst - np.sqrt(0.7 / 0.3) * deviation >= 1])
+    plain.solve(solver="CLARABEL", tol_gap_rel=1e-11, tol_gap_abs=1e-11)
+    assert robust(raw, beside) == pytest.approx(plain.value, rel=1e-6)
