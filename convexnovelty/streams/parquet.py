@@ -178,7 +178,8 @@ def _matrix(batch: Any) -> Any:
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         _refuse_dates(name, column.type)
-        values = column.to_numpy(zero_copy_only=False)
+        numbers = column.cast("float64") if str(column.type).startswith("decimal") else column
+        values = numbers.to_numpy(zero_copy_only=False)
         if values.dtype.kind == "O" and column.null_count and str(column.type) == "bool":
             values = np.array([np.nan if item is None else float(item) for item in values])
         if values.dtype.kind not in "biuf":
@@ -186,7 +187,7 @@ def _matrix(batch: Any) -> Any:
                 f"column {name!r}: {column.type} was found where numbers are needed; name the columns that are features"
             )
         columns.append(values)
-    return np.column_stack(columns).astype(np.float64, copy=False)
+    return np.column_stack(columns)
 
 
 def _refuse_dates(name: str, kind: Any) -> None:

@@ -378,9 +378,11 @@ def _scores(columns: Columns, estimator: Any, method: str, index: int, raw: Any)
         told = f"X has feature names, but {type(estimator).__name__} was fitted without feature names: columns are taken as they stand"
         warnings.warn(told, UserWarning, stacklevel=2)
     if names is None or not hasattr(table, "columns"):
-        X = Block.of(index, raw, columns).points
+        block = Block.of(index, raw, columns)
+        X = block.points.astype(block.precision, copy=False)
     else:
         # Columns of a table are taken by their names, in whatever order they stand.
         features = tuple(str(name) for name in names)
-        X = needed("pandas", "detect").DataFrame(Block.of(index, raw, Columns(features)).points, columns=features)
+        block = Block.of(index, raw, Columns(features))
+        X = needed("pandas", "detect").DataFrame(block.points.astype(block.precision, copy=False), columns=features)
     return getattr(estimator, method)(X) if X.shape[0] else np.zeros(0)

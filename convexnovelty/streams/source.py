@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from convexnovelty.columns import names_of
+from convexnovelty.columns import names_of, types_of
 from convexnovelty.errors import InputError
 from convexnovelty.estimates import nonnegative_vector, sparse_points
 from convexnovelty.validation import Array, integer, listed, points, shown
@@ -58,11 +58,16 @@ class Columns:
 
 @dataclass(frozen=True)
 class Block:
-    """Points of shape (n, p), dense or sparse, with weights and classes of shape (n,) where there are any."""
+    """Points of shape (n, p), dense or sparse, with weights and classes of shape (n,) where there are any.
+
+    ``precision`` is the type of floating numbers as which the source has its points, which scikit-learn's transformers keep and
+    round to.
+    """
 
     points: Any
     weights: Array | None = None
     classes: Any = None
+    precision: Any = np.float64
 
     @classmethod
     def of(cls, index: int, raw: Any, columns: Columns) -> Block:
@@ -89,10 +94,25 @@ class Block:
                 raise InputError(f"columns: {type(raw).__name__} has no names; give a table, or leave them out")
             sparse = hasattr(raw, "nnz") and hasattr(raw, "toarray")
             X = sparse_points(raw).tocsr() if sparse else points(raw, "X", minimum=0)
-            given = None if weights is None else nonnegative_vector(weights, "weights", X.shape[0])
+            given = None if weights is None else _weights(weights, X.shape[0])
         except InputError as error:
             raise InputError(f"block {index}: {error}") from error
-        return cls(X, given, classes)
+        return cls(X, given, classes, _precision(types_of(raw)))
+
+
+def _weights(given: Any, count: int) -> Array:
+    return np.zeros(0) if count == 0 and np.shape(given) == (0,) else nonnegative_vector(given, "weights", count)
+
+
+def _precision(types: Sequence[Any]) -> Any:
+    """What scikit-learn makes of numbers of these types where that is single or half precision; else double.
+
+    It looks at NumPy's types alone: columns of polars, and those that pandas holds with gaps, become double ones.
+    """
+    if not types or not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in types):
+        return np.float64
+    found = np.result_type(*types)
+    return found if found.kind == "f" and found.itemsize < 8 else np.float64
 
 
 class Source(ABC):

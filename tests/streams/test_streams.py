@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import convexnovelty as cn
 from convexnovelty import streams
@@ -512,3 +515,42 @@ def test_sparse_matrices_of_every_form_are_sources(form, kind):
     made = getattr(sp, f"{form}_{kind}")(sp.csr_array(X))
     found = streams.moments_of(made, rows=7)
     assert found.covariance == pytest.approx(np.cov(X.T, bias=True), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["array", "file", "frame", "Arrow", "Parquet", "blocks"])
+def test_rows_of_single_precision_are_scored_as_such(kind: str, tmp_path: Path) -> None:
+    """A scaler rounds to the precision that it is given: rows that tie in it would not in double precision."""
+    rows = np.random.default_rng(3).poisson([1, 2], size=(400, 2)).astype(np.float32) / np.float32(3)
+    frame = pd.DataFrame(rows, columns=["a", "b"])
+    named = kind in ("frame", "Arrow", "Parquet")
+    pipeline = make_pipeline(StandardScaler(), OneClassSVM(0.1)).fit(frame if named else rows)
+    np.save(tmp_path / "rows.npy", rows)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    source = {
+        "array": rows,
+        "file": tmp_path / "rows.npy",
+        "frame": frame,
+        "Arrow": pa.Table.from_pandas(frame),
+        "Parquet": tmp_path / "rows.parquet",
+        "blocks": [rows[:150], rows[150:]],
+    }[kind]
+    for method in ("decision_function", "predict"):
+        whole = getattr(pipeline, method)(frame if named else rows)
+        pieces = np.concatenate(list(streams.score_chunks(pipeline, source, rows=90, method=method)))
+        np.testing.assert_allclose(pieces, whole, rtol=0, atol=1e-13)
+
+
+def test_decimals_of_arrow_are_numbers(tmp_path: Path) -> None:
+    table = pa.table({"a": pa.array([Decimal("1.25"), Decimal("2.50"), Decimal("4.00")]), "b": [1.0, 2.0, 4.0]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for source in (table, tmp_path / "t.parquet", [table]):
+        assert streams.moments_of(source).mean.tolist() == pytest.approx([7.75 / 3, 7 / 3], rel=1e-15)
+
+
+def test_a_block_without_rows_has_no_weights() -> None:
+    points, weights = np.arange(12.0).reshape(6, 2), np.arange(1.0, 7.0)
+    blocks = [(points[:3], weights[:3]), (points[3:3], weights[3:3]), (points[3:], weights[3:])]
+    found = streams.moments_of(blocks)
+    np.testing.assert_allclose(found.covariance, Moments.estimate(points, weights).covariance, rtol=1e-14)
+    with pytest.raises(InputError, match="block 0: weights"):
+        streams.moments_of([(points[3:3], weights[:2]), (points, weights)])
