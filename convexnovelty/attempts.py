@@ -50,6 +50,10 @@ UNSHOWN = "its interface shows no multipliers: that its point is optimal is the 
 Rung = tuple[str, Mapping[str, Any]]  # a solver and its options
 
 
+# CVXPY's names of the cones that are more than second-order ones.
+CONES = {"PSD": "semidefinite", "ExpCone": "exponential", "PowCone3D": "power", "PowConeND": "power"}
+
+
 class Attempts:
     """How a problem is tried, with what is found once for all of its solves: its compiled form and its cones.
 
@@ -99,10 +103,11 @@ class Attempts:
         asked = [name for name in takers if name in solvers.WHOLE]
         if asked:
             return asked[0]
-        others = f"name {' or '.join(takers)}, or " if takers else ""
+        able = [name for name in solvers.able(_cones_of_whole(self.problem)) if name not in takers]
+        ways = [f"name {' or '.join(takers)}"] * bool(takers) + [f"install one of {', '.join(able)}"] * bool(able)
         raise InputError(
             f"solver: no installed one that is asked for whole numbers unnamed takes a {cone_class(self.problem)}; "
-            f"{others}install one of {', '.join(solvers.WHOLE_CONES)}"
+            f"{', or '.join(ways) or 'CVXPY calls none that does, so write it with other cones'}"
         )
 
     def climb(self, rungs: Sequence[Rung], attempts: list[Attempt], timing: dict[str, float]) -> Residuals | None:
@@ -306,7 +311,10 @@ def _doubt(status: str, raw: Any, canonical: Canonical | None) -> str:
 def cone_class(problem: cp.Problem) -> str:
     """The smallest class of the ladder LP < QP < QCQP < SOCP < SDP that holds the problem, or EXP, POW."""
     prefix = "MI" if problem.is_mixed_integer() else ""
-    cones = _cones_of_whole(problem) if prefix else ConicProgram.from_problem(problem).cones.kinds
+    if prefix:
+        cones = {CONES[name] for name in _cones_of_whole(problem)}
+    else:
+        cones = ConicProgram.from_problem(problem).cones.kinds
     if "power" in cones:
         return prefix + "POW"
     if "exponential" in cones:
@@ -324,7 +332,7 @@ def cone_class(problem: cp.Problem) -> str:
 
 
 def _cones_of_whole(problem: cp.Problem) -> set[str]:
-    """The kinds of cones of a program with whole numbers, which no solver that takes every cone takes."""
+    """CVXPY's names of the cones in a program with whole numbers, which no solver that takes every cone takes."""
     from cvxpy.reductions.cvx_attr2constr import CvxAttr2Constr
     from cvxpy.reductions.dcp2cone.dcp2cone import Dcp2Cone
 
@@ -334,8 +342,7 @@ def _cones_of_whole(problem: cp.Problem) -> set[str]:
     posed = cp.Problem(cp.Minimize(0), [*problem.constraints, beside])
     for reduction in (CvxAttr2Constr(), Dcp2Cone()):
         posed, _ = reduction.apply(posed)
-    kinds = {"PSD": "semidefinite", "ExpCone": "exponential", "PowCone3D": "power", "PowConeND": "power"}
-    return {kinds[name] for constraint in posed.constraints if (name := type(constraint).__name__) in kinds}
+    return {type(constraint).__name__ for constraint in posed.constraints} & CONES.keys()
 
 
 def _said(share: float) -> str:

@@ -270,8 +270,7 @@ def ladder(name: str, order: int = 0) -> list[tuple[str, Options]]:
 
 
 # Who is asked for whole numbers where nobody is named, the first that takes the program.
-WHOLE_CONES = ("SCIP", "GUROBI", "MOSEK", "CPLEX", "XPRESS", "COPT")
-WHOLE = ("HIGHS", *WHOLE_CONES, "GLPK_MI", "CBC", "SCIPY")
+WHOLE = ("HIGHS", "SCIP", "GUROBI", "MOSEK", "CPLEX", "XPRESS", "COPT", "GLPK_MI", "CBC", "SCIPY")
 
 
 def takers(problem: cp.Problem) -> list[str]:
@@ -280,6 +279,18 @@ def takers(problem: cp.Problem) -> list[str]:
     known = [name for name in WHOLE if name in installed]
     found = next((name for name in known if _takes(name, problem)), None)
     return [found] if found else [name for name in installed if name not in known and _takes(name, problem)]
+
+
+def able(cones: Collection[str]) -> list[str]:
+    """Who of CVXPY's solvers, installed or not, takes whole numbers with second-order cones and with these, by CVXPY's names."""
+    from cvxpy.reductions.solvers import defines
+
+    known = {
+        name: {cone.__name__ for cone in solver.MI_SUPPORTED_CONSTRAINTS}
+        for name, solver in defines.SOLVER_MAP_CONIC.items()
+        if solver.MIP_CAPABLE
+    }
+    return [name for name, taken in known.items() if {"SOC", *cones} <= taken]
 
 
 def whole(name: str, gap: float) -> list[tuple[str, Options]]:

@@ -78,11 +78,14 @@ def test_what_no_installed_solver_takes_is_refused_by_its_class():
     ]
     if takers:
         pytest.skip(f"{takers[0]} takes cones with whole numbers")
-    with pytest.raises(
-        InputError, match=r"solver: no installed one .* takes a MISOCP; .*install one of SCIP"
-    ) as raised:
+    with pytest.raises(InputError, match=r"solver: no installed one .* takes a MISOCP; .*install .*SCIP") as raised:
         formulation.solve()
     assert ("name ECOS_BB" in str(raised.value)) == ("ECOS_BB" in cp.installed_solvers())
+    S = cp.Variable((2, 2), PSD=True)
+    goal = cp.Minimize(cp.norm(x - 0.3) + cp.lambda_max(S))
+    with pytest.raises(InputError, match=r"takes a MISDP; ") as raised:
+        Formulation(cp.Problem(goal, [S[0, 0] >= x[0]]), {"x": x}).solve()
+    assert "SCIP" not in str(raised.value) and "ECOS_BB" not in str(raised.value)
     with pytest.raises(InputError, match=r"solver: CLARABEL does not take a MISOCP .* name another one"):
         formulation.solve("CLARABEL")
 
