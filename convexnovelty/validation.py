@@ -357,12 +357,27 @@ def labels(value: Any, name: str) -> Any:
         )
     if hasattr(value, "iloc") and value.ndim == 2 and value.shape[1] == 1:
         return np.reshape(np.asarray(labels(value.iloc[:, 0], name)), (-1, 1))
+    _refuse_gaps(value, name)
     if isinstance(value, (list, tuple)):
         return _listed_labels(value, name)
     plain = getattr(getattr(value, "dtype", None), "numpy_dtype", None)
-    if plain is not None and plain.kind in "iub" and not np.any(value.isna()):
+    if plain is not None and plain.kind in "iub":
         return value.to_numpy(dtype=plain)
     return value
+
+
+def _refuse_gaps(value: Any, name: str) -> None:
+    """Raise InputError where pandas, polars or None leave a label out, which NumPy compares with no other."""
+    asked = getattr(value, "isna", getattr(value, "is_null", None))
+    if callable(asked) and getattr(value, "ndim", 1) == 1:
+        gaps = np.asarray(asked())
+    else:
+        boxed = isinstance(value, (list, tuple)) or getattr(getattr(value, "dtype", None), "kind", "") == "O"
+        gaps = np.array([entry is None for entry in value] if boxed else [])
+    if gaps.any():
+        raise InputError(
+            f"{name}: no label was found at position {int(np.argmax(gaps))}, of {int(gaps.sum())} such rows; give a label to every row"
+        )
 
 
 def _listed_labels(value: Any, name: str) -> Any:

@@ -317,3 +317,24 @@ def test_whole_numbers_that_float64_holds_are_scores() -> None:
 def test_complex_numbers_are_no_labels(value: Any) -> None:
     with pytest.raises(InputError, match=r"^y: Complex data not supported, .* give real numbers or words"):
         validation.labels(value, "y")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.array(["p", "q", None, "p"], dtype="string"),
+        pd.Series(["p", "q", None, "p"]),
+        pd.Series(pd.Categorical(["p", "q", None, "p"])),
+        pd.array([1, 2, None, 1], dtype="Int64"),
+        pd.DataFrame({"y": ["p", "q", None, "p"]}),
+        pl.Series(["p", "q", None, "p"]),
+        np.array(["p", "q", None, "p"], dtype=object),
+        ["p", "q", None, "p"],
+    ],
+    ids=lambda labels: f"{type(labels).__name__} {getattr(labels, 'dtype', '')}",
+)
+def test_a_label_that_is_missing_is_named_by_its_row(labels: Any) -> None:
+    with pytest.raises(
+        InputError, match="y: no label was found at position 2, of 1 such rows; give a label to every row"
+    ):
+        validation.labels(labels, "y")
