@@ -16,11 +16,15 @@ __all__ = ["cp"]
 class _LazyModule(ModuleType):
     """A stand-in for a module that is imported when one of its attributes is asked for."""
 
+    _found: ModuleType | None = None  # asking the import system costs more than most of what is asked for
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             # Introspection (doctest, inspect) asks every module for dunders: that is no use of CVXPY.
             raise AttributeError(name)
-        return getattr(importlib.import_module(self.__name__), name)
+        if self._found is None:
+            self._found = importlib.import_module(self.__name__)
+        return getattr(self._found, name)
 
 
 if TYPE_CHECKING:

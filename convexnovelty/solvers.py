@@ -26,6 +26,7 @@ __all__ = [
     "check_options",
     "compiled",
     "fallbacks",
+    "installed",
     "known",
     "ladder",
     "preferred",
@@ -233,6 +234,16 @@ def known() -> dict[str, SolverProfile]:
     return dict(_PROFILES)
 
 
+def installed() -> list[str]:
+    """The solvers that CVXPY found when it was imported, which are those that it calls by name.
+
+    Its own function tries to import all that are missing anew, which took milliseconds of every solve.
+    """
+    from cvxpy.reductions.solvers import defines
+
+    return list(defines.INSTALLED_SOLVERS)
+
+
 def profile(name: str | None = None) -> SolverProfile:
     """The row of the table for ``name`` (any capitals); a solver that is not in the table gets its own defaults.
 
@@ -241,9 +252,9 @@ def profile(name: str | None = None) -> SolverProfile:
     if name is not None and not isinstance(name, str):
         raise InputError(f"solver: {name!r} was found; give the name of a solver, as 'CLARABEL'")
     key = (DEFAULT_SOLVER if name is None else name).upper()
-    installed = cp.installed_solvers()
-    if key not in installed:
-        raise InputError(f"solver: {name!r} is not installed; installed are {', '.join(sorted(installed))}")
+    there = installed()
+    if key not in there:
+        raise InputError(f"solver: {name!r} is not installed; installed are {', '.join(sorted(there))}")
     return _PROFILES.get(key, SolverProfile(key, ({},), UNKNOWN_ACCURACY, gap=GAPS_OF_OTHERS.get(key, _nothing)))
 
 
@@ -275,10 +286,10 @@ WHOLE = ("HIGHS", "SCIP", "GUROBI", "MOSEK", "CPLEX", "XPRESS", "COPT", "GLPK_MI
 
 def takers(problem: cp.Problem) -> list[str]:
     """Who of the installed solvers takes a program with whole numbers, those that are asked unnamed first."""
-    installed = cp.installed_solvers()
-    known = [name for name in WHOLE if name in installed]
+    there = installed()
+    known = [name for name in WHOLE if name in there]
     found = next((name for name in known if _takes(name, problem)), None)
-    return [found] if found else [name for name in installed if name not in known and _takes(name, problem)]
+    return [found] if found else [name for name in there if name not in known and _takes(name, problem)]
 
 
 def able(cones: Collection[str]) -> list[str]:
@@ -360,8 +371,8 @@ def fallbacks(needed: Collection[str], order: int = 0) -> list[tuple[str, Option
         plan = [*first, ("HIGHS", _highs(1e-7)), ("OSQP", _osqp(1e-8))]
     else:
         plan = [*first, *((name, _PROFILES[name].ladder[0]) for name in ("MOREAU", "ECOS")), *splitting]
-    installed = cp.installed_solvers()
-    return [(name, options) for name, options in plan if name in installed and set(needed) <= admitted(name)]
+    there = installed()
+    return [(name, options) for name, options in plan if name in there and set(needed) <= admitted(name)]
 
 
 # -- what a solver admits ----------------------------------------------------------------------------------------------

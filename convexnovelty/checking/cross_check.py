@@ -25,7 +25,6 @@ from typing import Any
 from rich.markup import escape
 
 from convexnovelty import enrolment, solvers
-from convexnovelty._lazy import cp
 from convexnovelty.checking import cell, sandbox
 from convexnovelty.checking.cell import Subject, all_subjects
 from convexnovelty.checking.enclosure import Enclosure
@@ -211,7 +210,7 @@ def available(names: str | Sequence[str] = "all") -> list[str]:
 
     One that is installed without a licence, or that fails to load, is left out of "all".
     """
-    installed = cp.installed_solvers()
+    installed = solvers.installed()
     if isinstance(names, str) and names.lower() == "all":
         return [name for name in sorted(installed) if name not in INTEGER_ONLY and solvers.admitted(name)]
     chosen = names.split(",") if isinstance(names, str) else list(names)

@@ -118,11 +118,10 @@ def _limit(memory: int) -> None:
 def _serve() -> None:
     """Load the packages, then fork for each request that comes in a line, and say how its process ended."""
     from convexnovelty import derivation, solvers
-    from convexnovelty._lazy import cp
 
     derivation.methods()
     importlib.import_module("convexnovelty.checking.cell")
-    for name in cp.installed_solvers():
+    for name in solvers.installed():
         # Compiling once for each solver loads what it takes; solving would start threads, which do not survive a fork.
         solvers.admitted(name)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller's interrupt ends this process by closing its input

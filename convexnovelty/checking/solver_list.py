@@ -6,7 +6,6 @@ import importlib.metadata
 from dataclasses import dataclass
 
 from convexnovelty import solvers
-from convexnovelty._lazy import cp
 
 __all__ = ["SolverRow", "solver_list", "solver_table"]
 
@@ -38,7 +37,7 @@ class SolverRow:
 
 def solver_list() -> list[SolverRow]:
     """The whole table and whatever else CVXPY finds, the installed ones first."""
-    installed = cp.installed_solvers()
+    installed = solvers.installed()
     table = solvers.known()
     rows = []
     for name in dict.fromkeys([*table, *installed]):
