@@ -38,6 +38,7 @@ from convexnovelty.modelling import (
     NO_DIRECTION,
     beyond_boundary,
     boundary_tie,
+    fitted_by_libsvm,
     gram_form,
     hidden_lengths,
     libsvm_share,
@@ -1230,7 +1231,8 @@ def libsvm(
         gram = rows @ rows.T
     size = float(np.trace(gram)) / features.n
     # libsvm's tolerance is absolute in its own scale, where the multipliers are nu n times ours.
-    machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * features.n)).fit(gram / size)
+    machine = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9 * max(1.0, nu * features.n))
+    fitted_by_libsvm(machine, gram / size)
     alpha = np.zeros(features.n)
     alpha[machine.support_] = machine.dual_coef_.ravel() / machine.dual_coef_.sum()
     squared, gamma = max(float(alpha @ gram @ alpha), 0.0), _expansion(sample, alpha)

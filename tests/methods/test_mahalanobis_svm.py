@@ -679,7 +679,7 @@ NODES = [
 def test_every_node_says_so_where_the_reduced_hull_holds_the_origin(node, how, unit):
     """On a line the reduced hull at nu = 1/2 runs from the mean of the lower half to that of the upper one."""
     nu = Fraction(1, 2)
-    for seed in range(1 if node is module.libsvm else 3):  # whose pairs creep for seconds here
+    for seed in range(3):
         x = np.random.default_rng(seed).standard_normal(24) * unit
         exact = sorted(Fraction(float(value)) for value in x)
         assert sum(exact[:12]) < 0 < sum(exact[12:])
