@@ -79,7 +79,10 @@ ATOMS = {
 @pytest.mark.parametrize("method", MADE)
 @pytest.mark.parametrize("atom", ATOMS)
 def test_constraints_and_terms_hold_in_every_unit(method, atom):
-    """The same problem in the unit of standardised columns, where all numbers are of size one, tells the value."""
+    """The same problem in the unit of standardised columns, where all numbers are of size one, tells the value.
+
+    In the least and the largest unit, and by turns in one of those between.
+    """
     function, power = ATOMS[atom]
     standard = RAW / RAW.std(axis=0)
     made, letter = MADE[method](standard)
@@ -90,7 +93,8 @@ def test_constraints_and_terms_hold_in_every_unit(method, atom):
     priced = made.plus(lambda v: weight * function(v[letter])).solve().objective
     assert bounded > first.objective * (1 + 1e-5)
     degree = 2 if method == "soft_ball" else 0  # of the objective; a centre has the data's unit, a normal its inverse
-    for unit in UNITS:
+    turn = (list(MADE).index(method) + list(ATOMS).index(atom)) % len(UNITS[1:-1])
+    for unit in (UNITS[0], UNITS[1:-1][turn], UNITS[-1]):
         share = unit**power if method == "soft_ball" else unit**-power
         there, _ = MADE[method](unit * standard)
         found = there.subject_to(lambda v, share=share: function(v[letter]) <= 0.97 * here * share).solve()
