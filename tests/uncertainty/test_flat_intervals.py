@@ -120,9 +120,8 @@ def samples(seed, column):
 COLUMNS = {"total": lambda Z: Z[:, 0] + Z[:, 1], "second unit": lambda Z: 9 / 5 * Z[:, 0] + 32}
 
 
-@pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("own", [UpTo, Band])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "column"), [(0, "total"), (1, "second unit"), (2, "total")])
 def test_a_column_that_others_make_changes_no_machine_of_a_users_set(seed, own, column):
     """The null direction of the covariance is known, and none that is off by an angle deviates by nothing in its place."""
     X, Y = samples(seed, COLUMNS[column])
