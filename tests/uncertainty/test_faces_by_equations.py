@@ -1,5 +1,7 @@
 """Faces of cones that a membership's equations tell, beside what a solver's points show of them."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
@@ -88,8 +90,13 @@ def test_between_two_multiples_of_a_singular_centre(seed):
         assert not membership_of(centred.plain()).tilted
 
 
+@cache
+def between_multiples():
+    moments = few_rows(1, ratio=10.0)
+    return moments, (Relative(0.3) & sets.EntrywiseInterval(20.0)).centred(moments)
+
+
 @pytest.mark.parametrize("times", [1.3, 1.15, 1.03, 0.8])
 def test_the_gauge_between_two_multiples_of_a_singular_centre(times):
-    moments = few_rows(1, ratio=10.0)
-    centred = (Relative(0.3) & sets.EntrywiseInterval(20.0)).centred(moments)
+    moments, centred = between_multiples()
     assert sets.gauge(centred, times * moments.covariance) == pytest.approx(abs(times - 1) / 0.3, rel=1e-6)
