@@ -9,7 +9,7 @@ import pytest
 import convexnovelty as cn
 from convexnovelty.uncertainty import MeanSet, NormBall, PointSet, adversary, evaluate_support, gauge
 
-LENGTHS = 10.0 ** np.arange(-6, 7)
+LENGTHS = 10.0 ** np.arange(-6, 7, 2)
 W = np.array([1.0, -2.0, 2.0])
 POINTS = np.random.default_rng(0).normal(size=(40, 3)) * 0.5 + 2
 COVARIANCE = np.array([[2.0, 0.6, 0.0], [0.6, 1.0, -0.2], [0.0, -0.2, 0.5]])
