@@ -168,7 +168,7 @@ def test_a_ball_of_covariances_that_is_next_to_nothing_beside_its_centre(share, 
     size = float(UNEVEN @ UNEVEN)
     held = balls(share * size)[way].centred(Moments(UNEVEN, np.outer(UNEVEN, UNEVEN)))
     rng = np.random.default_rng(1)
-    for a in [*np.eye(5), rng.normal(size=5), rng.normal(size=5) / np.abs(UNEVEN)]:
+    for a in [*np.eye(5)[::2], rng.normal(size=5), rng.normal(size=5) / np.abs(UNEVEN)]:
         right = np.hypot(a @ UNEVEN, np.sqrt(share * size * (a @ a)))
         assert evaluate_deviation(held, a, "derived") == pytest.approx(right, rel=2e-6)
         assert adversary(held, a).value == pytest.approx(right, rel=2e-6)
