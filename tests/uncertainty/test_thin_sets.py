@@ -101,7 +101,7 @@ REACHING = [
 ]
 
 
-@pytest.mark.parametrize("least", [1e-3, 1e-5, 1e-7])
+@pytest.mark.parametrize("least", [1e-3, 1e-7])
 @pytest.mark.parametrize("uncertainty", REACHING, ids=repr)
 def test_covariances_in_the_metric_of_the_centre(uncertainty, least):
     moments = thin(least)
@@ -269,7 +269,7 @@ ADDING = {
 }
 
 
-@pytest.mark.parametrize("parts", list(itertools.product(ADDING, repeat=3))[::6], ids="-".join)
+@pytest.mark.parametrize("parts", list(itertools.product(ADDING, repeat=3))[::10], ids="-".join)
 def test_a_sum_may_be_bracketed_either_way(parts):
     """The squares add, whichever two parts come first."""
     (one, f), (two, g), (three, h) = (ADDING[name] for name in parts)
