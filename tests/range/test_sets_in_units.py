@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 
 import cvxpy as cp
 import numpy as np
@@ -62,10 +63,15 @@ CLOSED = {
 }
 
 
-@pytest.mark.parametrize("unit", [1e-9, 1e-7, 1e-5, 1e5, 1e7, 1e9])
+@cache
+def closed_value(kind):
+    return cn.single_class_mpm(cn.Moments.estimate(POINTS), 0.8, CLOSED[kind]).solve().objective
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-5, 1e5, 1e9])
 @pytest.mark.parametrize("kind", CLOSED)
 def test_the_value_does_not_depend_on_the_unit(kind, unit):
-    right = cn.single_class_mpm(cn.Moments.estimate(POINTS), 0.8, CLOSED[kind]).solve().objective
+    right = closed_value(kind)
     moments = cn.Moments.estimate(POINTS * unit)
     assert cn.single_class_mpm(moments, 0.8, made(kind, unit)).solve().objective == pytest.approx(right, rel=1e-6)
     assert semi_infinite(moments, 0.8, made(kind, unit)).objective == pytest.approx(right, rel=1e-6)
@@ -249,13 +255,21 @@ ATOMS = {
 TAME = np.array([[1.0, 0.3, 0.1], [0.3, 1.2, 0.2], [0.1, 0.2, 0.9]])
 
 
+ALONG = np.array([1.0, -2.0, 0.5])
+
+
+@cache
+def largest_variance(atom):
+    S = cp.Variable((3, 3), PSD=True)
+    return cp.Problem(cp.Maximize(ALONG @ S @ ALONG), ATOMS[atom](S, TAME, 1.0)).solve(solver="CLARABEL")
+
+
 # Deviations of 30 and 33 lie on either side of 32, up to which the unit is one.
 @pytest.mark.parametrize("unit", [1e-8, 2e-4, 1e-3, 30.0, 1e3, 3e4, 1e8])
 @pytest.mark.parametrize("atom", ATOMS)
 def test_what_functions_are_compiled_to_has_the_unit_of_the_data(atom, unit):
     """The worst variance of one's own set, by CVXPY alone in the unit in which all is of the size of one."""
-    a, S = np.array([1.0, -2.0, 0.5]), cp.Variable((3, 3), PSD=True)
-    largest = cp.Problem(cp.Maximize(a @ S @ a), ATOMS[atom](S, TAME, 1.0)).solve(solver="CLARABEL")
+    a, largest = ALONG, largest_variance(atom)
 
     class Own(CovarianceSet):
         def membership(self, S):
@@ -362,7 +376,7 @@ def test_squares_that_are_bounded_by_numbers_have_the_size_of_their_bounds(state
             return SQUARES[stated](S - self.center, np.diag(self.center), self.radius)
 
     deviations = np.array([0.5, 0.7, 0.2, 200.0])
-    for unit in (1e-8, 10**-3.5, 1e-3, 10**-1.5, 1.0, 1e3):
+    for unit in (1e-8, 10**-3.5, 10**-1.5, 1e3):
         S = unit**2 * TAME_FOUR * np.outer(deviations, deviations)
         a, v = np.array([1.0, -2.0, 1.0, 0.5]) / (unit * deviations), np.diag(S)
         added = (np.abs(a) @ np.sqrt(v)) ** 2 if stated in ("each", "fourth power", "weighted") else v.sum() * (a @ a)
