@@ -455,12 +455,12 @@ def test_a_set_without_a_radius_is_measured_by_multiples_of_itself(composite, pl
 def test_the_number_that_is_calibrated_is_the_sets_own():
     """Not a number of a part: the multiple of a dilation, whatever the radius of what it multiplies."""
     X = normal(np.random.default_rng(1), 60)
-    ball = sets.calibrate(sets.FrobeniusBall(), X, 0.9, resamples=20)
+    ball = sets.calibrate(sets.FrobeniusBall(), X, 0.9, resamples=10)
     for composite in (3.0 * sets.FrobeniusBall(0.25), sets.FrobeniusBall(0.25) & sets.FrobeniusBall(0.7)):
-        found = sets.calibrate(composite, X, 0.9, resamples=20)
+        found = sets.calibrate(composite, X, 0.9, resamples=10)
         assert found.multiple * 0.25 == pytest.approx(ball.radius, rel=1e-6)
     image = sets.FrobeniusBall(0.25).preimage(np.diag([2.0, 2.0]))
-    assert sets.calibrate(image, X, 0.9, resamples=20).radius == pytest.approx(4.0 * ball.radius, rel=1e-6)
+    assert sets.calibrate(image, X, 0.9, resamples=10).radius == pytest.approx(4.0 * ball.radius, rel=1e-6)
 
 
 def test_the_multiple_of_a_joint_set_against_its_inequalities():
