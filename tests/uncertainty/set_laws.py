@@ -11,6 +11,7 @@ import pytest
 
 from convexnovelty import solvers
 from convexnovelty import uncertainty as sets
+from convexnovelty.errors import InputError
 from convexnovelty.moments import Moments
 
 KAPPA = 1.7
@@ -83,6 +84,15 @@ def counterpart(uncertainty: Any, a: Any, route: str = "best", kappa: Any = KAPP
     return sets.support(uncertainty, a, route)
 
 
+def routes(uncertainty: Any) -> list[str]:
+    """The routes to a worst case that differ: where the class states nothing the best one is the derived one."""
+    try:
+        counterpart(uncertainty, np.ones(uncertainty.dimension), "closed")
+    except InputError:
+        return ["derived"]
+    return ["best", "derived"]
+
+
 def evaluate(uncertainty: Any, a: np.ndarray, route: str = "best", kappa: float = KAPPA) -> float:
     """The counterpart as a number."""
     if isinstance(uncertainty, sets.MomentSet):
@@ -134,7 +144,7 @@ def agrees(recipe: Any, nominal: Moments, tolerance: float = 1e-6, tried: list[n
 
 def is_refused_when_maximised(uncertainty: Any, dimension: int) -> None:
     """DCP accepts the counterpart where it is minimised or bounded above, and refuses it elsewhere, on both routes."""
-    for route in ("best", "derived"):
+    for route in routes(uncertainty):
         a = cp.Variable(dimension)
         made = counterpart(uncertainty, a, route)
         assert cp.Problem(cp.Minimize(made.value), made.constraints).is_dcp()
@@ -191,22 +201,23 @@ def _own(recipe: Any, name: str, value: float) -> dict[str, float]:
     return {name if name in known else name.split("_", 1)[1]: value}
 
 
-def scales(recipe: Any, nominal: Moments, unit: float, tolerance: float = 1e-6) -> None:
+def scales(recipe: Any, nominal: Moments, units: tuple[float, ...], tolerance: float = 1e-6) -> None:
     """In other units of the data every worst case is the same number in those units, on either route."""
-    other = Moments(unit * nominal.mean, unit**2 * nominal.covariance)
     here = centred(recipe, nominal)
     try:
-        there = centred(in_units(recipe, unit), other)
+        elsewhere = [in_units(recipe, unit) for unit in units]
     except NotImplementedError:
         pytest.skip("a function holds numbers in units of the data")
     a = np.linspace(-1.0, 1.5, nominal.dimension)
     close = tolerance * size_of(here, a)
-    for route in ("best", "derived"):
-        assert evaluate(there, a, route) / unit == pytest.approx(evaluate(here, a, route), abs=close), (
-            f"{recipe} {route}"
-        )
-    reached = sets.Adversary(there)(a, KAPPA).value
-    assert reached / unit == pytest.approx(sets.Adversary(here)(a, KAPPA).value, abs=close), f"{recipe}: adversary"
+    values = {route: evaluate(here, a, route) for route in routes(here)}
+    attained = sets.Adversary(here)(a, KAPPA).value
+    for unit, other in zip(units, elsewhere, strict=True):
+        there = centred(other, Moments(unit * nominal.mean, unit**2 * nominal.covariance))
+        for route, value in values.items():
+            assert evaluate(there, a, route) / unit == pytest.approx(value, abs=close), f"{recipe} {route}"
+        reached = sets.Adversary(there)(a, KAPPA).value
+        assert reached / unit == pytest.approx(attained, abs=close), f"{recipe}: adversary"
 
 
 # The power of the data's unit in which a class counts each of its numbers; other numbers, names and matrices have none.
