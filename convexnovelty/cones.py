@@ -9,7 +9,7 @@ inner products are kept), exponential :math:`y e^{x/y} \le z` as :math:`(x, y, z
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -111,9 +111,13 @@ class Cones:
         """The names of the kinds of which there is a cone."""
         return {block.kind for block in self.blocks()}
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> tuple[Block, ...]:
         """The cones one by one, with their rows; zero and nonnegative rows come as one block each."""
-        start = 0
+        return self._blocks
+
+    @cached_property
+    def _blocks(self) -> tuple[Block, ...]:
+        start, found = 0, []
         plan: list[tuple[str, int, Any]] = [("zero", self.zero, None), ("nonnegative", self.nonnegative, None)]
         plan += [("second_order", size, size) for size in self.second_order]
         plan += [("semidefinite", k * (k + 1) // 2, k) for k in self.semidefinite]
@@ -121,8 +125,9 @@ class Cones:
         plan += [("power", len(exponents) + 1, exponents) for exponents in self.power]
         for kind, size, parameter in plan:
             if size:
-                yield Block(kind, slice(start, start + size), parameter)
+                found.append(Block(kind, slice(start, start + size), parameter))
                 start += size
+        return tuple(found)
 
     @property
     def size(self) -> int:
