@@ -9,7 +9,6 @@ uniform, and its bandwidth is chosen against uniform points.
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
-from convexnovelty.algorithms.roc import area_under_curve
+from convexnovelty.algorithms.roc import areas_under_curves
 from convexnovelty.columns import by_name, names_of
 from convexnovelty.distances import squared_distances
 from convexnovelty.errors import InputError
@@ -520,15 +519,13 @@ def _cross_validated(
         tested = np.vstack([s[part == fold] for s, part in zip(used, parts, strict=True)])
         novel = np.repeat([False, True], [int((part == fold).sum()) for part in parts])
         squares = squared_distances(tested, train[0])
-        low = [-log_kernel_means(squares, b) for b in nominal_grid]
-        high = (
-            [np.zeros(len(tested))]
-            if grids[1] is None
-            else [log_kernel_means(squared_distances(tested, train[1]), b) for b in other_grid]
-        )
-        for i, j in itertools.product(range(len(low)), range(len(high))):
-            score = low[i] + high[j]
-            areas[i, j] += area_under_curve(score[~novel], score[novel]) / folds
+        low = [vector(-log_kernel_means(squares, b), "scores_nominal") for b in nominal_grid]
+        high = [np.zeros(len(tested))]
+        if grids[1] is not None:
+            squares = squared_distances(tested, train[1])
+            high = [vector(log_kernel_means(squares, b), "scores_novel") for b in other_grid]
+        for i, nominal in enumerate(low):
+            areas[i] += areas_under_curves(nominal[:, None] + np.column_stack(high), novel) / folds
     # Grids fall, so the first of equally good pairs is the smoothest.
     i, j = (int(k[0]) for k in np.nonzero(areas >= areas.max() - SAME_AREA))
     return nominal_grid[i], other_grid[j], float(areas[i, j])

@@ -15,7 +15,7 @@ from scipy import stats
 
 from convexnovelty.validation import Array, scores
 
-__all__ = ["area_under_curve", "concave_hull", "exceedances"]
+__all__ = ["area_under_curve", "areas_under_curves", "concave_hull", "exceedances"]
 
 Counts = NDArray[np.int64]
 
@@ -35,9 +35,14 @@ def area_under_curve(scores_nominal: Any, scores_novel: Any) -> float:
     0.875
     """
     nominal, novel = scores(scores_nominal, "scores_nominal"), scores(scores_novel, "scores_novel")
-    ranks = stats.rankdata(np.concatenate([nominal, novel]))
-    above = ranks[nominal.size :].sum() - novel.size * (novel.size + 1) / 2
-    return float(above / (nominal.size * novel.size))
+    together = np.concatenate([nominal, novel])
+    return float(areas_under_curves(together[:, None], np.arange(together.size) >= nominal.size)[0])
+
+
+def areas_under_curves(columns: Array, novel: NDArray[np.bool_]) -> Array:
+    """The same of each column of finite scores, of which ``novel`` tells the rows that are novel."""
+    above, count = stats.rankdata(columns, axis=0)[novel].sum(axis=0), int(novel.sum())
+    return np.asarray((above - count * (count + 1) / 2) / (count * (novel.size - count)))
 
 
 def concave_hull(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
