@@ -49,7 +49,7 @@ def symmetric_program(t: float) -> float:
 def unimodal_program(t: float) -> float:
     """A unimodal one: its mode, and a mixture of uniforms that start at the mode (Khinchin's theorem)."""
     best = -math.inf
-    for mode in np.arange(-1.7, 1.7001, 0.02):
+    for mode in np.arange(-1.7, 1.7001, 0.05):
         y = np.concatenate([np.arange(-9.0, 9.0, 0.03), [mode]])
         low, high = np.minimum(mode, y), np.maximum(mode, y)
         width = np.where(high > low, high - low, 1.0)
