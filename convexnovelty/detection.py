@@ -207,16 +207,15 @@ def learn(
 
 
 def _scaler(table: Table, values: Array, units: bool) -> Any:
-    """A StandardScaler whose units do not overflow, and for a constant column are its size."""
-    from sklearn.preprocessing import StandardScaler
-
+    """A scaler whose units do not overflow, and for a constant column are its size."""
     from convexnovelty.novelty_scores import column_units
+    from convexnovelty.scaling import DoubleScaler
 
     with np.errstate(over="ignore", invalid="ignore"):
         scale, mean = column_units(values), _means(values)
     for j in np.flatnonzero(~(np.isfinite(scale) & np.isfinite(mean))):
         raise InputError(f"{table.file}, column {table.names[j]!r}: its values are too large; give it another unit")
-    scaler = StandardScaler()
+    scaler = DoubleScaler()
     scaler.mean_, scaler.scale_ = mean, scale if units else np.ones_like(scale)
     scaler.n_samples_seen_, scaler.n_features_in_ = len(values), values.shape[1]
     return scaler

@@ -82,9 +82,14 @@ def _records() -> dict[str, type[Any]]:
 
 
 def _estimators() -> dict[str, type[Any]]:
-    from convexnovelty import estimators
+    """The classes that a model file may hold: the package's own, and scalers before them."""
+    from sklearn.preprocessing import StandardScaler
 
-    return {name: getattr(estimators, name) for name in estimators.__all__}
+    from convexnovelty import estimators
+    from convexnovelty.scaling import DoubleScaler
+
+    own = {name: getattr(estimators, name) for name in estimators.__all__}
+    return {**own, "StandardScaler": StandardScaler, "DoubleScaler": DoubleScaler}
 
 
 class Encoder:
@@ -178,13 +183,12 @@ class Encoder:
 
     def _model(self, value: Any, where: str) -> dict[str, Any]:
         from sklearn.pipeline import Pipeline
-        from sklearn.preprocessing import StandardScaler
 
         if type(value) is Pipeline:
             steps = [[name, self.node(step, f"{where}.{name}")] for name, step in value.steps]
             return {KIND: "pipeline", "steps": steps}
         name = type(value).__name__
-        if type(value) is not StandardScaler and _estimators().get(name) is not type(value):
+        if _estimators().get(name) is not type(value):
             raise InputError(f"{where}: {type(value).__name__} was found, which a model file does not hold")
         parameters = value.get_params(deep=False)
         fitted = {key: item for key, item in vars(value).items() if key not in parameters and FITTED.fullmatch(key)}
@@ -282,10 +286,7 @@ class Decoder:
         raise InputError(f"no part of a model is called {kind!r}")
 
     def _estimator(self, node: dict[str, Any]) -> Any:
-        from sklearn.preprocessing import StandardScaler
-
-        known = {**_estimators(), "StandardScaler": StandardScaler}
-        made = known[node["name"]](**{key: self.value(item) for key, item in node["parameters"].items()})
+        made = _estimators()[node["name"]](**{key: self.value(item) for key, item in node["parameters"].items()})
         for name, item in node["fitted"].items():
             if not FITTED.fullmatch(name) or hasattr(made, name):
                 raise InputError(f"{node['name']}: no fitted attribute is called {name!r}")

@@ -16,6 +16,8 @@ import pandas as pd
 import pytest
 from sklearn.base import OutlierMixin
 from sklearn.datasets import load_breast_cancer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from convexnovelty import estimators, persistence, pieces
 from convexnovelty.cli import main
@@ -696,9 +698,6 @@ def test_a_constant_column_of_decimals_says_as_much_as_one_of_binary_fractions(
 
 @pytest.mark.parametrize("constant", [0.23, 0.1, 99.9, 12345.6])
 def test_a_constant_column_that_was_centred_is_one_of_zeros(constant: float) -> None:
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(20, 2, 100), rng.normal(5, 1, 100), np.full(100, constant)])
     new = np.array([[20.0, 5.0, constant + 1e-3], [30.0, 5.0, constant]])
@@ -866,3 +865,19 @@ def test_an_index_without_one_name_labels_the_rows_too(index: Any, files: Path, 
     rows.to_parquet("b.parquet")
     text = detect(capsys, "train.csv", "b.parquet")
     assert "the index in the file labels the rows" in text and ("('u', 1) (row 1)" if index else "r0 (row 1)") in text
+
+
+def test_a_saved_model_judges_single_precision_as_the_command_does(files: Path, capsys: Any) -> None:
+    """Counts in single precision tie with the threshold, in Python as in the file."""
+    rng = np.random.default_rng(3)
+    for name, rows in (("train", 400), ("new", 2000)):
+        counts = {"stops": rng.poisson(1, rows), "calls": rng.poisson(2, rows)}
+        pd.DataFrame(counts).astype(np.float32).to_parquet(f"{name}.parquet", index=False)
+    learnt = ["--method", "one-class-svm", "--calibrate", "0.05", "--top", "0", "--save", "m.npz", "--out", "found.csv"]
+    detect(capsys, "train.parquet", "new.parquet", *learnt)
+    novel = (pd.read_csv("found.csv").verdict == "novel").to_numpy()
+    frame, model = pd.read_parquet("new.parquet"), persistence.load("m.npz")
+    assert ((model.predict(frame) < 0) == novel).all()
+    single = make_pipeline(StandardScaler(), *[step for _, step in model.steps[1:]])
+    single.steps[0][1].__dict__.update(vars(model[0]))
+    assert ((single.predict(frame) < 0) != novel).any()  # what scikit-learn's own scaler makes of the same rows

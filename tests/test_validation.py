@@ -266,8 +266,6 @@ def test_truth_values_are_no_numbers_among_labels(value: Any) -> None:
 def test_labels_that_are_hidden_are_refused() -> None:
     with pytest.raises(InputError, match=r"^y: 1 labels are masked; give a label to every row"):
         validation.labels(np.ma.array([1, 2], mask=[0, 1]), "y")
-    missing = pd.Series([1, None], dtype="Int64")
-    assert validation.labels(missing, "y") is missing
 
 
 @pytest.mark.parametrize("value", [-1, "seed", 1.0, True, np.timedelta64(1, "s"), [1], np.ma.masked])
