@@ -1022,7 +1022,24 @@ def test_a_column_of_a_set_round_a_singular_centre_is_changed_in_a_program():
         assert problem.set(column=column).solve().objective == pytest.approx(truth, rel=1e-7)
 
 
-@pytest.mark.parametrize("name", ["kept", "plain", "numbers", "size", "watch", "factor", "center"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kept",
+        "plain",
+        "numbers",
+        "size",
+        "watch",
+        "factor",
+        "center",
+        "gauge",
+        "worst_member",
+        "ellipsoidal",
+        "exponents",
+        "dimension",
+        "mean",
+    ],
+)
 def test_an_attribute_with_the_name_of_what_every_set_has_is_refused(name):
     class Ball(sets.CovarianceSet):
         def __init__(self, radius):
