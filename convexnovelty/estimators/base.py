@@ -29,6 +29,7 @@ from convexnovelty.modelling import NOTHING, SHARE_ROUNDING, quantile_interval
 from convexnovelty.regions import ROUNDING, TIE_TOLERANCE, Guarantee, Region, spread
 from convexnovelty.tails import as_tail
 from convexnovelty.validation import (
+    EPS,
     LARGEST,
     SMALLEST,
     Array,
@@ -36,6 +37,7 @@ from convexnovelty.validation import (
     generator,
     nonnegative,
     points,
+    rounding_of,
     squarable,
     vector,
 )
@@ -307,6 +309,14 @@ def _has_text(X: Any) -> bool:
     return any(isinstance(entry, (str, bytes)) for entry in np.asarray(X, dtype=object).flat)
 
 
+# Points of float32 that come from a transformer are known to so many roundings of a row's largest entry, which sums of products
+# add up to. The scores of those at the level are tried with random signs, and move by no more than so many times what is seen.
+SINGLE, STEPS, DRAWS, MARGIN = float(np.finfo(np.float32).eps), 16.0, 3, 2.0
+
+# The share of the middle distance from the level within which points count as being there.
+NEAR = 1e-4
+
+
 class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the detectors: +1 for ordinary points, -1 for novel ones.
 
@@ -335,9 +345,10 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> NoveltyEstimator:
         """Learn what ordinary points look like from points X of shape (n, p); y is ignored."""
         check_parameters(self)
-        return self._fit(validated(self, X, ensure_min_samples=2, accept_sparse=self._sparse_form()), None)
+        coarse = rounding_of(X)
+        return self._fit(validated(self, X, ensure_min_samples=2, accept_sparse=self._sparse_form()), None, coarse)
 
-    def _fit(self, X: Array, weights: Array | None) -> NoveltyEstimator:
+    def _fit(self, X: Array, weights: Array | None, coarse: float) -> NoveltyEstimator:
         if weights is not None and getattr(self, "false_alarm_rate", None) is not None:
             X, weights = _counted(X, weights)
         held_out = self._held_out(X.shape[0])
@@ -361,13 +372,33 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             # Points tie with points learnt from, whose scores are larger where the held-out ones are all alike.
             scale = spread(inside, exact=True) + ROUNDING / TIE_TOLERANCE * learned.scale
             calibration = Calibration(-self.score_(X[held_out]), self.false_alarm_rate, scale=scale)
+            if room := self._room(X[held_out], -calibration.threshold, coarse):
+                scale += room / TIE_TOLERANCE
+                calibration = Calibration(-self.score_(X[held_out]), self.false_alarm_rate, scale=scale)
             self.offset_: float = -calibration.threshold
             self.guarantee_: Guarantee | None = calibration.guarantee
         else:
-            self._set_level(learned, inside, None if weights is None else weights[kept] / weights[kept].sum())
+            shares = None if weights is None else weights[kept] / weights[kept].sum()
+            self._set_level(learned, inside, shares, self._room(X[kept], learned.level, coarse))
         return self
 
-    def _set_level(self, learned: Learned, inside: Array, shares: Array | None) -> None:
+    def _room(self, X: Array, level: float, coarse: float) -> float:
+        """How far the scores of points at a level may move where the points are known to a coarse rounding, as those of float32 are.
+
+        A transformer rounds a row alone otherwise than among others, and both tie.
+        """
+        if not EPS < coarse <= SINGLE or sp.issparse(X) or is_pairwise(getattr(self, "kernel", None)):
+            return 0.0
+        apart = np.abs(self.score_(X) - level)
+        near = X[apart <= NEAR * float(np.median(apart))]
+        if not len(near):
+            return 0.0
+        here, rng = self.score_(near), np.random.default_rng(0)
+        steps = STEPS * coarse * np.abs(near).max(axis=1, keepdims=True)
+        moved = [self.score_(near + steps * rng.choice([-1.0, 1.0], near.shape)) - here for _ in range(DRAWS)]
+        return MARGIN * float(np.max(np.abs(moved)))
+
+    def _set_level(self, learned: Learned, inside: Array, shares: Array | None, room: float = 0.0) -> None:
         """The method's own threshold, and its sentence with what that leaves outside."""
         # Support vectors lie on the boundary and belong to the region, whatever rounding says.
         # What a solver leaves is relative to the scores themselves, which may all be alike.
@@ -376,6 +407,7 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             exact = learned.certificate is None
             level = None if exact else learned.level
             tie = TIE_TOLERANCE * spread(inside, shares, exact=exact, level=level) + ROUNDING * learned.scale
+        tie += room
         self.offset_, self.guarantee_ = learned.level - tie, learned.guarantee
         if learned.guarantee is None or not learned.guarantee.counts:
             return
@@ -438,8 +470,9 @@ class WeightedNoveltyEstimator(NoveltyEstimator):
         sample_weight : weights of shape (n,), not negative; None for ones.
         """
         check_parameters(self)
+        coarse = rounding_of(X)
         X = validated(self, X, ensure_min_samples=2, accept_sparse=self._sparse_form())
-        return self._fit(X, None if sample_weight is None else checked_weights(sample_weight, X))
+        return self._fit(X, None if sample_weight is None else checked_weights(sample_weight, X), coarse)
 
 
 def _outside(scores: Array, offset: float, shares: Array | None) -> tuple[int, float]:

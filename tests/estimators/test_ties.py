@@ -6,7 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 from convexnovelty import novelty_proportion, streams
 from convexnovelty.errors import InputError
@@ -75,3 +80,26 @@ def test_points_without_weight_are_none_of_the_held_out_ones(rng: np.random.Gene
     np.testing.assert_allclose(fitted.decision_function(A), expected, atol=1e-9)
     with pytest.raises(InputError, match=r"^sample_weight: weights from 1 to 2"):
         detector.fit(A, sample_weight=np.repeat([1.0, 2.0], 30))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [OneClassSVM(0.1), SoftBall(0.1), OneClassSVM(0.1, false_alarm_rate=0.1, random_state=0)],
+    ids=["OneClassSVM", "SoftBall", "held out"],
+)
+@pytest.mark.parametrize(
+    "step", [PCA(10, random_state=0), StandardScaler(), Normalizer()], ids=lambda step: type(step).__name__
+)
+def test_points_that_a_transformer_rounds_to_single_precision_tie_as_double_ones_do(step, made):
+    """A row alone is rounded otherwise than among others: those on the boundary are ordinary in both."""
+    rows = load_digits().data[:200]
+    single, double = (
+        make_pipeline(clone(step), clone(made)).fit(rows.astype(kind)) for kind in (np.float32, np.float64)
+    )
+    novel = single.predict(rows.astype(np.float32)) < 0
+    assert (novel == (double.predict(rows) < 0)).all()
+    closest = np.argsort(np.abs(single.decision_function(rows.astype(np.float32))))[:40]
+    assert [single.predict(rows[[i]].astype(np.float32))[0] < 0 for i in closest] == novel[closest].tolist()
+    # What lies beyond the boundary by more than rounding is novel as before.
+    level, room = double[-1].offset_, abs(single[-1].offset_ - double[-1].offset_)
+    assert 0 < room < 1e-4 * abs(level)
