@@ -520,6 +520,11 @@ class Membership:
         bounded, far = has_no_ray(program, self.columns, direction)
         if bounded:
             return far
+        # A ray knows nothing of right-hand sides, beside which axes along which the set is much larger than its centre are short.
+        nothing = np.zeros(program.b.size)
+        homogeneous, _ = replace(program, b=nothing, c=np.zeros(program.c.size)).equilibrated()
+        if has_no_ray(homogeneous, self.columns, direction)[0]:
+            return None
         ends = []
         for sign in (1.0, -1.0):
             cost = np.zeros(program.c.size)

@@ -527,3 +527,18 @@ def test_a_membership_by_a_support_function_or_a_cone_is_measured_in_silence():
         warnings.simplefilter("error")
         assert evaluate_support(Polar(1.0).centred(np.zeros(3)), w) == pytest.approx(np.abs(w).sum(), rel=1e-8)
         assert evaluate_support(Cone(1.0).centred(np.zeros(3)), w) == pytest.approx(np.linalg.norm(w), rel=1e-8)
+
+
+@pytest.mark.parametrize("radius", [5.0, 9.64, 20.0, 80.0])
+@pytest.mark.parametrize("digits", [1, 4])
+def test_a_multiple_that_is_much_larger_than_a_short_column_is_bounded(radius, digits):
+    """Beside a column of deviation 0.05 the ball of half the largest variance was taken for one that holds a ray."""
+    d = np.array([8.954, 7.039, 0.051, 0.21])
+    correlations = np.eye(4)
+    correlations[np.triu_indices(4, 1)] = np.round([0.3660, -0.5719, -0.4169, -0.1228, 0.1549, -0.3085], digits)
+    C = np.triu(correlations, 1) + np.triu(correlations, 1).T + np.eye(4)
+    moments = cn.Moments([37.62, -30.56, -0.01, -1.03], C * np.outer(d, d))
+    assert np.linalg.eigvalsh(C)[0] > 0.01
+    twice = cn.single_class_mpm(moments, 0.3, 2 * FrobeniusBall(radius)).solve()
+    closed = cn.single_class_mpm(moments, 0.3, FrobeniusBall(2 * radius)).solve()
+    assert twice.objective == pytest.approx(closed.objective, rel=1e-6)
