@@ -127,6 +127,10 @@ def convex(value: cp.Expression) -> cp.Expression:
     return cp.max(cp.hstack([value])) if value.is_affine() else value
 
 
+# How many times the least entry of a program the largest may be: beyond, supports of sets that are bounded have no digits.
+BESIDE = 1e12
+
+
 class Membership:
     r"""The set of the vectors that some arrays describe, found to be non-empty and bounded.
 
@@ -521,10 +525,11 @@ class Membership:
         if bounded:
             return far
         # A ray knows nothing of right-hand sides, beside which axes along which the set is much larger than its centre are short.
-        nothing = np.zeros(program.b.size)
-        homogeneous, _ = replace(program, b=nothing, c=np.zeros(program.c.size)).equilibrated()
-        if has_no_ray(homogeneous, self.columns, direction)[0]:
-            return None
+        entries = np.abs(program.A.data[program.A.data != 0])
+        if entries.size and entries.max() < BESIDE * entries.min():
+            free = replace(program, b=np.zeros(program.b.size), c=np.zeros(program.c.size))
+            if has_no_ray(free.equilibrated()[0], self.columns, direction)[0]:
+                return None
         ends = []
         for sign in (1.0, -1.0):
             cost = np.zeros(program.c.size)

@@ -56,10 +56,6 @@ Exactness = Literal["exact", "conservative"]
 Transform = Callable[[float], float]
 
 # What a class may say of its members. A class that says itself who they are inherits none of it: it was said of others.
-# Whose classes' own attributes no number of a user's may hide.
-ROOT = f"{__name__.partition('.')[0]}."
-NO_NUMBER = ("center", "factor")
-
 STATED = (
     "added_deviation",
     "deviations",
@@ -73,6 +69,8 @@ STATED = (
     "worst_loss",
     "worst_member",
 )
+# What a number of a user's would hide from those who ask the set for it.
+NO_NUMBER = ("center", "factor", "dimension", "exponents", *STATED)
 
 REMEMBERED = 4  # centres for which a set is kept: a method and its dual, in the units of the data and in its own
 
@@ -234,7 +232,7 @@ class UncertaintySet(_Made):
         self.radius = nonnegative(radius, "radius")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        taken = name in ASKED or (is_number(value) and self._has_else(name))
+        taken = name in ASKED or (name in NO_NUMBER and is_number(value))
         if taken and not callable(value):
             raise InputError(
                 f"{type(self).__name__}.{name}: {shown(value)} was found, where every set has something else under that name; call "
@@ -247,11 +245,6 @@ class UncertaintySet(_Made):
         if self._containers is not None:
             object.__setattr__(self, "_containers", {**self._containers, name: contained(value)})
         object.__setattr__(self, name, read_only(value.copy()) if type(value) is np.ndarray else value)
-
-    def _has_else(self, name: str) -> bool:
-        """Whether the package's classes have something under a name that is no number: what a class may state, or a property."""
-        bases = [base for base in type(self).__mro__ if base.__module__.startswith(ROOT) and name in vars(base)]
-        return name in NO_NUMBER or any(not is_number(vars(base)[name]) for base in bases)
 
     # -- the algebra -------------------------------------------------------------------------------------------------
 

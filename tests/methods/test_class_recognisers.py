@@ -147,7 +147,8 @@ def test_one_compilation_serves_a_path_and_pickles():
         (["a", "b"], r"labels: shape \(2,\) was found where 3 points"),
         ([1.0, np.nan, 2.0], "labels: nan was found"),
         (np.eye(3), "labels: shape"),
-        (np.array([1, "a", None], dtype=object), "cannot be sorted"),
+        (np.array([1, "a", "b"], dtype=object), "cannot be sorted"),
+        (np.array([1, "a", None], dtype=object), "no label was found at position 2"),
         ([], "labels: shape"),
     ],
 )

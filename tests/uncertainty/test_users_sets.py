@@ -1037,7 +1037,6 @@ def test_a_column_of_a_set_round_a_singular_centre_is_changed_in_a_program():
         "ellipsoidal",
         "exponents",
         "dimension",
-        "mean",
     ],
 )
 def test_an_attribute_with_the_name_of_what_every_set_has_is_refused(name):
