@@ -128,7 +128,7 @@ def convex(value: cp.Expression) -> cp.Expression:
 
 
 # How many times the least entry of a program the largest may be: beyond, supports of sets that are bounded have no digits.
-BESIDE = 1e12
+IN_PROPORTION = 1e12
 
 
 class Membership:
@@ -526,7 +526,7 @@ class Membership:
             return far
         # A ray knows nothing of right-hand sides, beside which axes along which the set is much larger than its centre are short.
         entries = np.abs(program.A.data[program.A.data != 0])
-        if entries.size and entries.max() < BESIDE * entries.min():
+        if entries.size and entries.max() < IN_PROPORTION * entries.min():
             free = replace(program, b=np.zeros(program.b.size), c=np.zeros(program.c.size))
             if has_no_ray(free.equilibrated()[0], self.columns, direction)[0]:
                 return None
