@@ -91,6 +91,9 @@ SHARES = tuple(10.0 ** np.arange(-14.0, -5.5, 0.5))  # of the way to the origin 
 # Share of a set's width by which its middle may be off the known centre, to be put there where sets are combined.
 SNAPPED = 1e-7
 BESIDE = 1e-10  # share of a set's width up to which a coordinate of a point inside passes for zero
+# How many times the least entry of a program the largest may be where its rays alone are looked for: of a ball 1e24 times larger
+# than its centre a worst case was a tenth off, and raw columns have entries 1e9 times apart.
+IN_PROPORTION = 1e12
 EXACT = 1e-12  # violation of what is called a member without a solver's word
 SEEN = 1e-7  # share of a slack's largest eigenvalue below which a smallest one that is left says nothing
 BLURRED = 1e-5  # the same below which a point beside the centre is looked for
@@ -125,10 +128,6 @@ def convex(value: cp.Expression) -> cp.Expression:
     """The same number with its curvature in sight: DCP takes an affine epigraph value for something that one may
     maximise, and would then answer wrongly without a word."""
     return cp.max(cp.hstack([value])) if value.is_affine() else value
-
-
-# How many times the least entry of a program the largest may be: beyond, supports of sets that are bounded have no digits.
-IN_PROPORTION = 1e12
 
 
 class Membership:

@@ -76,7 +76,7 @@ def _free(target: Path, overwrite: bool) -> None:
 
 
 def save(estimator: Any, path: str | Path, *, notes: Mapping[str, Any] | None = None, overwrite: bool = False) -> None:
-    """Write a fitted estimator of this package, or a pipeline of a StandardScaler and one, to a file.
+    """Write a fitted estimator of this package, or a pipeline of a scaler to deviation one and an estimator, to a file.
 
     Parameters
     ----------

@@ -309,8 +309,9 @@ def _has_text(X: Any) -> bool:
     return any(isinstance(entry, (str, bytes)) for entry in np.asarray(X, dtype=object).flat)
 
 
-# Points of float32 that come from a transformer are known to so many roundings of a row's largest entry, which sums of products
-# add up to. The scores of those at the level are tried with random signs, and move by no more than so many times what is seen.
+# Points of float32 that come from a transformer are known to so many roundings of a row's largest entry: those of a sum of 256
+# products, whose roundings add up like a root. The scores of points at the level are tried with random signs, so many times, and
+# move by no more than so many times what is seen.
 SINGLE, STEPS, DRAWS, MARGIN = float(np.finfo(np.float32).eps), 16.0, 3, 2.0
 
 # The share of the middle distance from the level within which points count as being there.
@@ -371,10 +372,11 @@ class NoveltyEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if held_out.any():
             # Points tie with points learnt from, whose scores are larger where the held-out ones are all alike.
             scale = spread(inside, exact=True) + ROUNDING / TIE_TOLERANCE * learned.scale
-            calibration = Calibration(-self.score_(X[held_out]), self.false_alarm_rate, scale=scale)
+            reached = self.score_(X[held_out])
+            calibration = Calibration(-reached, self.false_alarm_rate, scale=scale)
             if room := self._room(X[held_out], -calibration.threshold, coarse):
                 scale += room / TIE_TOLERANCE
-                calibration = Calibration(-self.score_(X[held_out]), self.false_alarm_rate, scale=scale)
+                calibration = Calibration(-reached, self.false_alarm_rate, scale=scale)
             self.offset_: float = -calibration.threshold
             self.guarantee_: Guarantee | None = calibration.guarantee
         else:
@@ -494,9 +496,8 @@ def _counted(X: Array, weights: Array) -> tuple[Array, Array]:
     return X, weights
 
 
-LARGE_WEIGHT = (
-    512  # the exponent of a weight beyond which sums of weights and squared points may overflow, or lose digits
-)
+# The exponent of a weight beyond which sums of weights and squared points may overflow, or lose digits.
+LARGE_WEIGHT = 512
 
 
 def checked_weights(sample_weight: Any, X: Array) -> Array:

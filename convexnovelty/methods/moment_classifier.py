@@ -46,7 +46,7 @@ from convexnovelty.features import KernelFeatures, LinearFeatures
 from convexnovelty.formulation import Formulation, Quantity, Reading, Solution, Tunable, remade_by
 from convexnovelty.methods import one_class_svm
 from convexnovelty.metric_frame import MetricFrame, worst_moments
-from convexnovelty.modelling import NOTHING
+from convexnovelty.modelling import NOTHING, fitted_by_libsvm
 from convexnovelty.moments import Moments
 from convexnovelty.regions import Guarantee, HalfSpace
 from convexnovelty.uncertainty import (
@@ -972,8 +972,7 @@ def cost_sensitive_svm(
     costs = np.append(np.full(len(rows), slack_penalty), mean_penalty)
     whole = np.vstack([rows, np.zeros(rows.shape[1])])
     # libsvm holds kernel values in single precision: asked for more digits than these give, it would never end.
-    machine = SVC(kernel="precomputed", C=1.0, tol=1e-7, max_iter=1_000_000)
-    machine.fit(whole @ whole.T, labels, sample_weight=costs)
+    machine = fitted_by_libsvm(SVC(kernel="precomputed", C=1.0, tol=1e-7), whole @ whole.T, labels, sample_weight=costs)
     signed = np.zeros(len(whole))
     signed[machine.support_] = machine.dual_coef_.ravel()
     u = whole.T @ signed

@@ -18,7 +18,6 @@ from input_kinds import KINDS, Kind
 from input_numbers import VALUES, Value, domain_of
 from input_subjects import Subject
 
-from convexnovelty import estimators
 from convexnovelty.errors import ConvexNoveltyError
 
 __all__ = ["Cell", "door_cells", "point_cells"]
@@ -172,10 +171,11 @@ def _point_cell(subject: Subject, kind: Kind, found: Any, error: BaseException |
 
 def _levelled(subject: Subject, kind: Kind, found: Any, wanted: Any) -> Any:
     """Decision values of a detector of points in single precision, whose level is lower by what rounding of these moves it."""
-    if kind.name != "float32" or not hasattr(estimators, subject.name) or found.shape != wanted.shape:
+    if kind.name != "float32" or subject.room is None or found.shape != wanted.shape:
         return found
     room = float(np.min(found - wanted))
-    return found - room if 0 <= room <= 1e-3 * float(np.abs(wanted).max()) else found
+    # The difference of two scores of the order of one is known to 1e-16, a share of 1e-9 of what is a millionth.
+    return found - room if 0 <= room <= subject.room(kind.made()) * (1 + 1e-9) else found
 
 
 def _floor(subject: Subject, kind: Kind) -> float:

@@ -8,6 +8,7 @@ such a factory is the line that a user writes.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,7 @@ class Subject:
     argument : the name that a refusal must begin with; other parts of the call are as good as they can be.
     answer : from the input to an array.
     sparse : whether sparse points are taken as they are.
+    room : the most that the level of a detector may be lower where its points have single precision.
     foreign : whether scikit-learn checks first, with its own wording.
     rows : the least number of rows.
     """
@@ -46,6 +48,7 @@ class Subject:
     others: tuple[str, ...] = ()
     floor: float = 1e-300
     power: float = 0.0
+    room: Callable[[Any], float] | None = None
 
 
 def count(X: Any) -> int:
@@ -153,6 +156,16 @@ def _fitted(name: str, X: Any) -> Any:
     made = getattr(estimators, name)()
     made.fit(X, _alternating(X)) if name in CLASSIFIERS else made.fit(X)
     return made.decision_function(SAMPLE[:, : width(X)] if width(X) <= 2 else np.tile(SAMPLE, 3)[:, : width(X)])
+
+
+def _moved(name: str, X: Any) -> float:
+    """Twice the most that 16 roundings of single precision of a row's largest entry, with any signs, move the score of a row."""
+    rows = np.asarray(X, dtype=float)
+    made = getattr(estimators, name)().fit(rows)
+    steps = 16 * np.finfo(np.float32).eps * np.abs(rows).max(axis=1, keepdims=True)
+    here = made.score_samples(rows)
+    signs = itertools.product((-1.0, 1.0), repeat=rows.shape[1])
+    return 2 * max(float(np.abs(made.score_samples(rows + steps * np.array(sign)) - here).max()) for sign in signs)
 
 
 def _linear(X: Any) -> Any:
@@ -310,6 +323,7 @@ POINT_SUBJECTS = (
             tolerance=1e-3,
             others=("y", "moments_x", "false_positive_rate"),
             floor=1e-3,
+            room=None if name in (*CLASSIFIERS, "SemiSupervisedDetector") else functools.partial(_moved, name),
         )
         for name in estimators.__all__
     ),
