@@ -16,12 +16,10 @@ from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
 from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
 from convexnovelty.uncertainty.norm_ball import NormBall
-from convexnovelty.uncertainty.tools import congruent
+from convexnovelty.uncertainty.tools import congruent, inverse
 from convexnovelty.validation import Array, points
 
 __all__ = ["CovarianceImage", "MeanImage", "MomentImage", "PointImage"]
-
-REGULAR = 1e6  # condition of a matrix up to which the part's centre is found by its inverse
 
 
 class _Image(Operator):
@@ -56,7 +54,7 @@ class _Image(Operator):
         return int(self.matrix.shape[0])
 
     def _around(self, around: Any, put: Callable[[Any, Any], Any]) -> dict[str, Any]:
-        back = np.linalg.pinv(self.matrix)
+        back = self._back
         mean, factor = back @ around.mean, around.factor @ back.T
         axes = _axes(factor) if self.part.rotation_invariant else None
         if axes is None:
@@ -88,7 +86,7 @@ class _Image(Operator):
             tied.append(block == center + (T @ step if len(block.shape) == 1 else congruent(T, step)))
         cone = [block >> 0 for block in inner if len(block.shape) == 2]
         # A mean sees the covariance of its own coordinates, that around which the part is placed.
-        back = np.linalg.pinv(T)
+        back = self._back
         return [*tied, *cone, *self.joined(self.part, inner, tuple(congruent(back, S) for S in context))]
 
     @property
@@ -97,10 +95,19 @@ class _Image(Operator):
         return (self.part, self.matrix) if self._invertible and type(self).membership is _Image.membership else None
 
     @property
+    def _back(self) -> Array:
+        """The inverse of the matrix where it has one, else its pseudo-inverse."""
+        exact = self._inverse
+        return np.asarray(np.linalg.pinv(self.matrix)) if exact is None else exact
+
+    @property
+    def _inverse(self) -> Array | None:
+        return self.kept("inverse", lambda: inverse(self.matrix))  # type: ignore[no-any-return]
+
+    @property
     def _invertible(self) -> bool:
         """Whether the centre is what the matrix makes of the part's, to more digits than a solver has."""
-        rows, columns = self.matrix.shape
-        return bool(rows == columns and np.linalg.cond(self.matrix) < REGULAR)
+        return self._inverse is not None
 
 
 class _PointImage(_Image):

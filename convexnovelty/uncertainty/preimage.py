@@ -15,10 +15,9 @@ from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, 
 from convexnovelty.uncertainty.composite import placed
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
-from convexnovelty.uncertainty.linear_image import REGULAR
 from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
 from convexnovelty.uncertainty.norm_ball import NormBall
-from convexnovelty.uncertainty.tools import congruent
+from convexnovelty.uncertainty.tools import REGULAR, congruent, inverse
 from convexnovelty.validation import Array, points
 
 __all__ = ["CovariancePreimage", "MeanPreimage", "MomentPreimage", "PointPreimage"]
@@ -75,22 +74,23 @@ class _Preimage(Operator):
         super()._require_bounded()
 
     @property
-    def _within(self) -> tuple[Any, Array] | None:
-        """The part in coordinates of the matrix's range, and the invertible matrix that leads there."""
+    def _within(self) -> tuple[Any, Array, Array] | None:
+        """The part in coordinates of the matrix's range, the invertible matrix that leads there, and its inverse."""
         return self.kept("within", self._find_within)  # type: ignore[no-any-return]
 
-    def _find_within(self) -> tuple[Any, Array] | None:
+    def _find_within(self) -> tuple[Any, Array, Array] | None:
         rows, columns = self.matrix.shape
         tall = rows > columns
         if rows < columns or self.uses_covariance or (tall and not (self.part.hereditary and self.part.size is None)):
             return None
         R = np.linalg.qr(self.matrix).R if tall else self.matrix
-        if not np.linalg.cond(R) < REGULAR:
+        # What a triangle has in its last rows was computed beside the length of its columns, and is no smaller unit of its own.
+        if (back := inverse(R)) is None or (tall and np.linalg.cond(R / np.linalg.norm(R, axis=0)) > REGULAR):
             return None
         given = self._center if isinstance(self, PointSet) else self._moments
         if not tall and given is not None:
-            return self.part, R  # which lies around the matrix's image of the centre already
-        return placed(self.part, self._mapped(R, self.center if isinstance(self, PointSet) else given)), R
+            return self.part, R, back  # which lies around the matrix's image of the centre already
+        return placed(self.part, self._mapped(R, self.center if isinstance(self, PointSet) else given)), R, back
 
     @property
     def elsewhere(self) -> tuple[Any, Array] | None:
@@ -101,8 +101,8 @@ class _Preimage(Operator):
             return None
         if type(self).membership is not _Preimage.membership:
             return None
-        part, R = self._within
-        return part, np.asarray(np.linalg.inv(R))
+        part, _, back = self._within
+        return part, back
 
     def _of_part(self, name: str, w: Any, *rest: Any) -> Counterpart | None:
         """The part's worst case of that name at what the inverse makes of the direction."""
@@ -110,8 +110,8 @@ class _Preimage(Operator):
 
         if self._within is None:
             return None
-        part, R = self._within
-        made: Counterpart = getattr(counterparts, name)(part, np.linalg.inv(R).T @ w, *rest)
+        part, _, back = self._within
+        made: Counterpart = getattr(counterparts, name)(part, back.T @ w, *rest)
         return made
 
     def _worst(self, w: Array, kappa: float | None = None) -> Any:
@@ -120,8 +120,7 @@ class _Preimage(Operator):
 
         if self._within is None:
             return None
-        part, R = self._within
-        back = np.linalg.inv(R)
+        part, _, back = self._within
         worst = worst_member(part, back.T @ w, kappa)
         blocks = worst if isinstance(worst, tuple) else (worst,)
         made = tuple(back @ block if np.ndim(block) == 1 else back @ block @ back.T for block in blocks)
@@ -131,7 +130,7 @@ class _Preimage(Operator):
         """What the matrix makes of the member is one of the part's."""
         own, context = self.parted(member)
         # In coordinates of the range, where no member lies at a wall for want of a dimension.
-        part, T = self._within if self._within is not None else (self.part, self.matrix)
+        part, T, _ = self._within if self._within is not None else (self.part, self.matrix, None)
         there = part.center
         tied, mapped = [], []
         for block, center, start in zip(own, self.origin, there if isinstance(there, tuple) else (there,), strict=True):

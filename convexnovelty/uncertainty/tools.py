@@ -17,6 +17,7 @@ from convexnovelty.errors import InputError
 from convexnovelty.validation import Array, number, vector
 
 __all__ = [
+    "REGULAR",
     "as_expression",
     "bures_step",
     "conjugate",
@@ -24,6 +25,7 @@ __all__ = [
     "dual_vector",
     "exponent",
     "has_axes",
+    "inverse",
     "largest_ratio",
     "listed",
     "norm",
@@ -43,6 +45,9 @@ __all__ = [
 
 
 ENROLS_NOTHING = "tools of the sets"
+
+REGULAR = 1e6  # condition of a matrix, in its best units, up to which it counts as one that has an inverse
+SWEEPS = 20  # times that rows and columns are brought to size one in turn
 
 
 @contextlib.contextmanager
@@ -248,6 +253,22 @@ def _relative(F: Array, S: Array) -> Array | None:
     if float(np.linalg.norm(F.T @ X @ F - S)) > 1e-8 * float(np.linalg.norm(S)):
         return None
     return np.asarray(np.linalg.eigvalsh((X + X.T) / 2))
+
+
+def inverse(T: Array) -> Array | None:
+    """The inverse of a square matrix that is regular in some units of its rows and columns; None for any other.
+
+    One between raw columns is: its condition number is a ratio of units, which costs no digits where they are taken out first.
+    """
+    rows, columns = T.shape
+    if rows != columns or not (np.any(T, axis=0).all() and np.any(T, axis=1).all()):
+        return None
+    left, right = np.ones((rows, 1)), np.ones(columns)
+    for _ in range(SWEEPS):
+        left = left / np.sqrt(np.max(np.abs(left * T * right), axis=1, keepdims=True))
+        right = right / np.sqrt(np.max(np.abs(left * T * right), axis=0))
+    even = left * T * right
+    return np.asarray(right[:, None] * np.linalg.inv(even) * left.T) if np.linalg.cond(even) < REGULAR else None
 
 
 def stein_divergence(F: Array, S: Array) -> float:

@@ -18,6 +18,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 import convexnovelty as cn
 from convexnovelty import uncertainty as sets
 from convexnovelty.round_position import _solved
+from convexnovelty.uncertainty.tools import inverse
 
 NU = 0.4
 
@@ -158,3 +159,47 @@ def test_equations_without_a_variable_in_common_are_solved_apart():
     assert apart.T @ held == pytest.approx(0.0, abs=1e-15)
     assert held @ along == pytest.approx(0.0, abs=1e-15)
     assert not apart[order >= 4].any()
+
+
+def _in_columns(matrix, lengths):
+    """The matrix that does in columns of these lengths what the given one does in columns of length one."""
+    return lengths[:, None] * np.asarray(matrix) / lengths
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_images_and_preimages_of_covariances_between_raw_columns(seed):
+    r"""Two images of a transport ball with a spectral one between, and preimages that undo them, against closed forms.
+
+    At :math:`b = T_2'a` and :math:`c = T_1'b` the ball adds :math:`(\sqrt{c'Yc} + r\|c\|)^2 - c'Yc` to the variance, and the
+    spectral one the radius times :math:`b'b`. A condition number of the ratio's square is one of units here.
+    """
+    rng = np.random.default_rng(seed)
+    lengths = np.array([7e-3, 60.0])[rng.permutation(2)]
+    mixed = rng.standard_normal((50, 2)) @ (np.eye(2) + 0.4 * rng.standard_normal((2, 2)))
+    moments = cn.Moments.estimate(mixed * lengths)
+    inner, outer = (_in_columns(np.eye(2) + 0.3 * rng.standard_normal((2, 2)), lengths) for _ in range(2))
+    radius, more = 0.4 * lengths.max(), 0.3 * lengths.max() ** 2
+    given = (sets.BuresBall(radius).image(inner) + sets.SpectralBall(more)).image(outer)
+    undone = (sets.BuresBall(radius).preimage(_inverted(inner)) + sets.SpectralBall(more)).preimage(_inverted(outer))
+    for a in rng.standard_normal((3, 2)) / lengths:
+        b = outer.T @ a
+        c, middle = inner.T @ b, _inverted(outer) @ moments.covariance @ _inverted(outer).T
+        least = c @ _inverted(inner) @ middle @ _inverted(inner).T @ c
+        added = (np.sqrt(least) + radius * np.linalg.norm(c)) ** 2 - least + more * (b @ b)
+        right = np.sqrt(a @ moments.covariance @ a + added)
+        for uncertainty in (given, undone):
+            there = uncertainty.centred(moments)
+            worst = sets.worst_member(there, a)
+            assert [sets.evaluate_deviation(there, a), np.sqrt(a @ worst @ a)] == pytest.approx([right] * 2, rel=1e-7)
+
+
+def _inverted(matrix):
+    """The inverse of a matrix of two rows by its determinant."""
+    (p, q), (r, s) = matrix
+    return np.array([[s, -q], [-r, p]]) / (p * s - q * r)
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((2, 2)), np.ones((2, 2)), [[1, 1], [1, 1 + 1e-9]], np.eye(3)[:2]])
+def test_no_unit_makes_a_singular_matrix_regular(matrix):
+    lengths = np.array([1e-6, 1e6])
+    assert inverse(lengths[:, None] * np.asarray(matrix, dtype=float)) is None
