@@ -25,6 +25,7 @@ from convexnovelty.checking.set_values import KAPPA, around, distance, evaluator
 from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import Adversary, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.base import as_counterpart
 from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.constructed import signature_of
 from convexnovelty.uncertainty.counterparts import evaluate
@@ -281,7 +282,9 @@ def _ellipsoidal_gap(recipe: UncertaintySet, moments: Moments, tried: list[Array
 def _added(centred: Any, a: Array) -> float | None:
     """The worst deviation by what the class adds to the nominal one, where it states that."""
     added = centred.added_deviation(cp.Constant(a)) if isinstance(centred, CovarianceSet) else None
-    return None if added is None else math.hypot(float(np.linalg.norm(centred.factor @ a)), float(added.value))
+    if added is None:
+        return None
+    return math.hypot(float(np.linalg.norm(centred.factor @ a)), float(as_counterpart(added).value.value))
 
 
 def _added_gap(recipe: UncertaintySet, moments: Moments, tried: list[Array]) -> float:

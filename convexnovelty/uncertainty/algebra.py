@@ -19,13 +19,23 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
-from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.base import (
+    Counterpart,
+    CovarianceSet,
+    MeanSet,
+    MomentSet,
+    PointSet,
+    UncertaintySet,
+    as_counterpart,
+)
 from convexnovelty.uncertainty.composite import Composite, placed
 from convexnovelty.validation import Array, vector
 
-__all__ = ["Operator", "alike", "elsewhere", "operate", "register"]
+__all__ = ["ROUNDING", "Operator", "adds", "alike", "elsewhere", "hypotenuse", "moved_above", "operate", "register"]
 
 ENROLS_NOTHING = "the base of the operators on sets"
+
+ROUNDING = 1e-12  # share of the largest entry up to which an eigenvalue below zero is rounding
 
 FAMILIES: tuple[type[UncertaintySet], ...] = (PointSet, MeanSet, CovarianceSet, MomentSet)
 _operators: dict[str, dict[str, Callable[..., Any]]] = {}
@@ -56,7 +66,14 @@ class Operator(Composite):
         """Raise EmptySetError or UnboundedSetError for a copy around a centre that holds nothing, or a ray."""
         from convexnovelty.uncertainty.derived import membership_of
 
-        membership_of(_at_home(self))
+        # No program is to doubt what follows from the parts: in raw columns it may not see where a set ends.
+        if not _is_stated(self):
+            membership_of(_at_home(self))
+
+    @property
+    def states_deviation(self) -> bool:
+        """Whether a worst deviation follows from those of the parts, so that the set holds something and no ray where they do."""
+        return False
 
     def _placed(self, around: Any) -> Any:
         """A copy around a centre, whose parts need not be bounded by themselves."""
@@ -112,6 +129,43 @@ def elsewhere(uncertainty: Any) -> tuple[Any, Array] | None:
     """The coordinates in which worst cases over covariances, or pairs, are derived, where they are others."""
     known = isinstance(uncertainty, Operator) and isinstance(uncertainty, (CovarianceSet, MomentSet))
     return uncertainty.elsewhere if known else None
+
+
+def hypotenuse(*legs: Counterpart | cp.Expression) -> Counterpart:
+    """The root of a sum of squares: deviations that add as variances do.
+
+    One that was derived does not show that it is none below zero, where its square would fall.
+    """
+    made = [as_counterpart(leg) for leg in legs]
+    shown = [leg.value if leg.value.is_nonneg() else cp.pos(leg.value) for leg in made]
+    return Counterpart(cp.norm(cp.hstack(shown)), [constraint for leg in made for constraint in leg.constraints])
+
+
+def adds(part: Any) -> bool:
+    """Whether a set of covariances states what it adds to the nominal deviation."""
+    return part.added_deviation(cp.Constant(np.zeros(part.dimension))) is not None
+
+
+def moved_above(part: Any, a: Array) -> Array | None:
+    """What a worst member of a part has more than the part's centre, where the class says that it is nowhere less.
+
+    Within a sum a part that names no worst member has the adversary's, which may lie below the centre elsewhere.
+    """
+    if part.added_deviation(cp.Constant(a)) is None or (member := part.worst_member(a)) is None:
+        return None
+    more = np.asarray(member - part.center)
+    return more if np.linalg.eigvalsh(more)[0] >= -ROUNDING * float(np.abs(member).max()) else None
+
+
+def _is_stated(uncertainty: Any) -> bool:
+    """Whether a set of covariances states its worst deviations, by its class and those of all its parts."""
+    if not isinstance(uncertainty, CovarianceSet) or (
+        type(uncertainty).worst_deviation is CovarianceSet.worst_deviation
+    ):
+        return False
+    if not isinstance(uncertainty, Operator):
+        return True
+    return uncertainty.states_deviation and all(map(_is_stated, uncertainty.parts().values()))
 
 
 def _at_home(uncertainty: Any) -> Any:

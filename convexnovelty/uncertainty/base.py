@@ -549,7 +549,7 @@ class CovarianceSet(_MomentFamily):
         r""":math:`\sup_S \sqrt{a'Sa}` in closed form, or None to have it derived."""
         return None
 
-    def added_deviation(self, a: cp.Expression) -> cp.Expression | None:
+    def added_deviation(self, a: cp.Expression) -> Counterpart | cp.Expression | None:
         r"""A convex :math:`e \ge 0` with :math:`\sup_S a'Sa = a'S_0a + e^2`, attained by a member that is nowhere below the
         centre; None where the class gives none. Sums add such squares. Numbers stand inside of norms, whose values have no unit then."""
         return None

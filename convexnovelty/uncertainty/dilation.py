@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from convexnovelty._lazy import cp
-from convexnovelty.uncertainty.algebra import Operator, bracketed, register
+from convexnovelty.errors import RecompilationError
+from convexnovelty.uncertainty.algebra import Operator, adds, bracketed, hypotenuse, moved_above, register
 from convexnovelty.uncertainty.base import (
     Counterpart,
     CovarianceSet,
@@ -17,6 +19,7 @@ from convexnovelty.uncertainty.base import (
     UncertaintySet,
     scaled,
 )
+from convexnovelty.uncertainty.bures_ball import BuresBall
 from convexnovelty.uncertainty.composite import claimed_by_parts
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -25,7 +28,7 @@ from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
 from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
 from convexnovelty.uncertainty.mean_within import MeanWithin
 from convexnovelty.uncertainty.norm_ball import NormBall
-from convexnovelty.validation import positive
+from convexnovelty.validation import Array, positive
 
 __all__ = ["CovarianceDilation", "MeanDilation", "MomentDilation", "PointDilation"]
 
@@ -106,12 +109,58 @@ class MeanDilation(_LinearDilation, MeanSet):
 
 @register("dilation", CovarianceSet)
 class CovarianceDilation(_Dilation, CovarianceSet):
-    """Covariances whose displacement from the centre is a multiple of a member's, ``multiple * part``."""
+    r"""Covariances whose displacement from the centre is a multiple of a member's, ``multiple * part``.
+
+    .. math:: \sup_S a'Sa = (1 - t)\,a'S_0a + t \sup_{S \in A} a'Sa
+
+    for multiples :math:`t` up to one, which lead to mixtures of a member and the centre, and for larger ones where a worst
+    member of the part lies nowhere below the centre. Elsewhere the cone decides, and the counterpart is derived.
+    """
+
+    def worst_deviation(self, a: cp.Expression) -> Counterpart | None:
+        """The norm of the nominal deviation and of what the multiple adds, or of the shares of centre and part."""
+        from convexnovelty.uncertainty.counterparts import worst_deviation
+
+        nominal = self.factor @ a
+        if (added := self.added_deviation(a)) is not None:
+            return hypotenuse(cp.norm(nominal), added)
+        if self.multiple > 1:
+            return None
+        self.watch("multiple", _require_mixture)
+        rest = self.tuned("multiple", lambda multiple: math.sqrt(max(1.0 - multiple, 0.0)))
+        return hypotenuse(
+            cp.norm(rest * nominal), scaled(self.tuned("multiple", math.sqrt), worst_deviation(self.part, a))
+        )
+
+    @property
+    def states_deviation(self) -> bool:
+        """For mixtures with the centre, and where the part states what it adds."""
+        return self.multiple <= 1 or adds(self.part)
+
+    def added_deviation(self, a: cp.Expression) -> Counterpart | None:
+        """What the part adds, times the root of the multiple."""
+        added = self.part.added_deviation(a)
+        return None if added is None else scaled(self.tuned("multiple", math.sqrt), added)
+
+    def worst_member(self, a: Array) -> Array | None:
+        """The displacement of a worst member of the part, times the multiple."""
+        from convexnovelty.uncertainty.adversary import worst_member
+
+        more = moved_above(self.part, a)
+        if more is None and self.multiple <= 1:
+            more = worst_member(self.part, a) - self.part.center
+        return None if more is None else np.asarray(self.center + self.multiple * more)
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
-        """A larger and a smaller set."""
-        return [cls(FrobeniusBall(0.4), 1.5), cls(LoewnerInterval(0.2), 0.5)]
+        """Larger and smaller sets."""
+        return [cls(FrobeniusBall(0.4), 1.5), cls(LoewnerInterval(0.2), 0.5), cls(BuresBall(0.3), 0.7)]
+
+
+def _require_mixture(changed: Any) -> None:
+    """Raise RecompilationError for a multiple that leads beyond the part's members."""
+    if changed.multiple > 1:
+        raise RecompilationError(f"{changed!r}: for multiples above one the cone may decide; make the problem anew")
 
 
 @register("dilation", MomentSet)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from convexnovelty._lazy import cp
 from convexnovelty.cones import svec_map
 from convexnovelty.errors import InputError
 from convexnovelty.uncertainty.algebra import Operator, alike, register
-from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
+from convexnovelty.uncertainty.base import (
+    Counterpart,
+    CovarianceSet,
+    MeanSet,
+    MomentSet,
+    PointSet,
+    UncertaintySet,
+    as_counterpart,
+)
 from convexnovelty.uncertainty.composite import claimed_by_parts
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
@@ -17,6 +27,7 @@ from convexnovelty.uncertainty.loewner_interval import LoewnerInterval
 from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
 from convexnovelty.uncertainty.mean_within import MeanWithin
 from convexnovelty.uncertainty.norm_ball import NormBall
+from convexnovelty.validation import Array
 
 __all__ = ["CovarianceSetHull", "MeanSetHull", "MomentSetHull", "PointSetHull"]
 
@@ -114,6 +125,23 @@ class MeanSetHull(_LinearHull, MeanSet):
 @register("hull", CovarianceSet)
 class CovarianceSetHull(_CovarianceHull, CovarianceSet):
     """Covariances that are mixtures of members of two sets, ``first | second``."""
+
+    @property
+    def states_deviation(self) -> bool:
+        """Always."""
+        return True
+
+    def added_deviation(self, a: cp.Expression) -> Counterpart | None:
+        """The more of what the parts add."""
+        one, other = (part.added_deviation(a) for part in (self.first, self.second))
+        return None if one is None or other is None else _worse(as_counterpart(one), as_counterpart(other))
+
+    def worst_member(self, a: Array) -> Array:
+        """The worse of the two worst members."""
+        from convexnovelty.uncertainty.adversary import worst_member
+
+        both = [np.asarray(worst_member(part, a)) for part in (self.first, self.second)]
+        return max(both, key=lambda S: float(a @ S @ a))
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:

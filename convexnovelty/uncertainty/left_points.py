@@ -7,6 +7,7 @@ looked at by itself, with the constraints that speak of nothing else.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from convexnovelty import solvers
 from convexnovelty._lazy import cp
 from convexnovelty.errors import is_panic
 from convexnovelty.validation import Array
+from convexnovelty.violations import with_domains
 
 __all__ = ["LeftPoints", "left_points"]
 
@@ -37,6 +39,8 @@ POINT = 1e-3  # size, as a share of the point's, up to which a set that a solver
 STEP = 1e-3  # the same of a step off the point
 SHARP = 1e-8  # what a bound is over by after it, beside half of a whole one: 4e-6 for a square
 HELD = 1e-12  # the same at the point: a square that has so much to spare reaches a millionth of a step
+OFF = 0.7  # share of a unit by which a block is tried to either side: a whole variance less is none, but for rounding
+HALVINGS = 40  # of a step that leaves the domain of a function
 PUSHES = 1e-2, 1e-4  # forces along a random line, beside what bounds are over by at distance one
 NEARER = 0.75  # share of the way that is left with the smaller one at most: 0.66 for a twelfth power, one where a line is free
 LONGEST = 20  # power of four up to which lengths are looked for
@@ -143,19 +147,20 @@ def _centre_alone(
     see come the nearer to the centre the less this is.
     """
     member = held or [_variable(block) if k in group else cp.Constant(block) for k, block in enumerate(center)]
-    own, all_of_them = _curved_of(describe, member, group)
+    own, all_of_them = _curved_of(describe, member, center, group, units)
     if not own:
         return _Centre()
+    asked = [_Excess(one) for one in own.values()]
 
     def over(step: Array) -> Array:
         for k, moved in zip(group, _blocks(step, center, group), strict=True):
             member[k].save_value(moved)
-        return np.array([_excess(one) for one in own.values()])
+        return np.array([excess() for excess in asked])
 
     def either(step: Array) -> Array:
         return np.maximum(over(step), over(-step))
 
-    axes = _axes(group, units)
+    axes = np.array([_defined(axis, either) for axis in _axes(group, units).T]).T
     spare, far = over(0.0 * axes[:, 0]), np.array([either(axis) for axis in axes.T])
     rounding = HELD * np.abs(far).max(axis=0)
     tight = spare >= -rounding
@@ -163,7 +168,7 @@ def _centre_alone(
         return _Centre(several=all_of_them and bool((spare < -rounding).all()))
     sees = (far != spare)[:, tight].any(axis=1)
     level = float(far[sees][:, tight].max(axis=1).min(initial=np.inf))
-    unseen = over(7.0 * axes[:, ~sees].sum(axis=1))[tight]
+    unseen = over(_defined(7.0 * axes[:, ~sees].sum(axis=1), either))[tight]
     if not 0 < level < np.inf or (unseen != spare[tight]).any():
         return _Centre()
 
@@ -234,10 +239,10 @@ def _binds(constraint: Any, put: Callable[[Array], None], far: Any) -> bool:
     """Whether a constraint has nothing to spare where the unknowns are zero: another one is only the end of a long line."""
     if not isinstance(constraint, cp.constraints.Inequality):
         return isinstance(constraint, cp.constraints.Zero | cp.constraints.Equality)
-    values = []
+    values, excess = [], _Excess(constraint)
     for at in (0.0 * far, far):
         put(at)
-        values.append(_excess(constraint))
+        values.append(excess())
     return values[0] >= -HELD * abs(values[1])
 
 
@@ -254,22 +259,35 @@ def _blocks(step: Any, center: list[Array], group: tuple[int, ...]) -> list[Any]
     return moved
 
 
-def _curved_of(describe: Describe, member: list[Any], group: tuple[int, ...]) -> tuple[dict[int, Any], bool]:
+def _curved_of(
+    describe: Describe, member: list[Any], center: list[Array], group: tuple[int, ...], units: list[Array]
+) -> tuple[dict[int, Any], bool]:
     """Curved constraints on the variables among blocks, by their places, of which the other blocks change nothing.
 
     And whether there are no other constraints.
     """
     own = {member[k].id for k in group}
     for k in group:
-        member[k].save_value(np.full(member[k].shape, 0.3))
+        # Near the centre, where functions are defined, with something everywhere.
+        step = 0.1 * units[k]
+        member[k].save_value(center[k] + (step + 2.0 * np.diag(np.diagonal(step)) if step.ndim == 2 else step))
     said = describe(member)
     elsewhere = describe([block if k in group else 1.7 * block for k, block in enumerate(member)])
     found = {
         i: one
         for i, (one, other) in enumerate(zip(said, elsewhere, strict=True))
-        if {v.id for v in one.variables()} == own and _is_curved(one) and _excess(one) == _excess(other)
+        if {v.id for v in one.variables()} == own and _is_curved(one) and _Excess(one)() == _Excess(other)() < np.inf
     }
     return found, len(found) == len(said)
+
+
+def _defined(axis: Array, over: Callable[[Array], Array]) -> Array:
+    """A step, or as much of it as stays where functions are defined, to either side."""
+    for _ in range(HALVINGS):
+        if np.isfinite(over(axis)).all():
+            break
+        axis = axis / 2.0
+    return axis
 
 
 def _axes(group: tuple[int, ...], units: list[Array]) -> Array:
@@ -280,14 +298,36 @@ def _axes(group: tuple[int, ...], units: list[Array]) -> Array:
             if list(place) == sorted(place):
                 axes = [np.zeros(units[i].shape) for i in group]
                 axis = axes[group.index(k)]
-                axis[place] = axis[place[::-1]] = units[k][place]
+                axis[place] = axis[place[::-1]] = OFF * units[k][place]
                 found.append(np.concatenate([each.ravel() for each in axes]))
     return np.array(found).T
 
 
-def _excess(constraint: Any) -> float:
-    """By how much an inequality's smaller side is over the other one, below zero where it is not."""
-    return float(np.max(constraint.args[0].value - constraint.args[1].value))
+class _Excess:
+    """By how much an inequality's smaller side is over the other one, below zero where it is not.
+
+    Infinite where it is not defined: beyond their domains functions have values still, of another function.
+    """
+
+    def __init__(self, constraint: Any) -> None:
+        self._sides = constraint.args
+        self._domain = with_domains([constraint])[1:]
+
+    def __call__(self) -> float:
+        try:
+            with np.errstate(all="ignore"):
+                if any(map(_is_outside, self._domain)):
+                    return math.inf
+                found = float(np.max(self._sides[0].value - self._sides[1].value))
+        except Exception:  # of a point at which a function has no value, for which CVXPY raises what it likes
+            return math.inf
+        return math.inf if math.isnan(found) else found
+
+
+def _is_outside(bound: Any) -> bool:
+    """Whether a point misses the bound of a domain by more than rounding."""
+    size = max(float(np.max(np.abs(side.value), initial=0.0)) for side in bound.args)
+    return float(np.max(bound.violation(), initial=0.0)) > HELD * size
 
 
 def _length(over: Callable[[float], float], level: float) -> float:
@@ -330,10 +370,12 @@ def _only_value(variable: Any, constraints: list[Any]) -> Array | None:
     if off is None or float(np.linalg.norm(off[variable.id] - value)) <= POINT * size:
         return None
 
+    excesses = [_Excess(one) for one in curved]
+
     def over(share: float) -> float:
         """By how much the worst of the others is over its bound at a share of the way off, below zero where none is."""
         _put({name: at + share * (off.get(name, at) - at) for name, at in middle.items()}, constraints)
-        return max(map(_excess, curved))
+        return max(excess() for excess in excesses)
 
     here, near, far = over(0.0), over(STEP), over(0.5)
     return value if abs(here) <= HELD * far and SHARP * far <= near and 0 < far < np.inf else None

@@ -10,7 +10,7 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.covariances import EPS
 from convexnovelty.moments import Moments
-from convexnovelty.uncertainty.algebra import Operator, bracketed, register
+from convexnovelty.uncertainty.algebra import Operator, adds, bracketed, hypotenuse, moved_above, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
@@ -194,17 +194,30 @@ class CovarianceImage(_Image, CovarianceSet):
         return [cls(FrobeniusBall(0.4), T) for T in matrices]
 
     def worst_deviation(self, a: cp.Expression) -> Counterpart | None:
-        """The part's at what the transposed matrix makes of the direction."""
+        """The part's at what the transposed matrix makes of the direction, or the nominal one and what the part adds there."""
         from convexnovelty.uncertainty.counterparts import worst_deviation
 
-        return worst_deviation(self.part, self.matrix.T @ a) if self._invertible else None
+        if self._invertible:
+            return worst_deviation(self.part, self.matrix.T @ a)
+        added = self.added_deviation(a)
+        return None if added is None else hypotenuse(cp.norm(self.factor @ a), added)
+
+    @property
+    def states_deviation(self) -> bool:
+        """For an invertible matrix, and where the part states what it adds."""
+        return self._invertible or adds(self.part)
+
+    def added_deviation(self, a: cp.Expression) -> Counterpart | cp.Expression | None:
+        """What the part adds at what the transposed matrix makes of the direction."""
+        return self.part.added_deviation(self.matrix.T @ a)
 
     def worst_member(self, a: Array) -> Array | None:
-        """What the matrix makes of the part's worst member."""
+        """What the matrix makes of the part's worst member, or of its displacement."""
         from convexnovelty.uncertainty.adversary import worst_member
 
         if not self._invertible:
-            return None
+            more = moved_above(self.part, self.matrix.T @ a)
+            return None if more is None else np.asarray(self.center + self.matrix @ more @ self.matrix.T)
         return np.asarray(self.matrix @ worst_member(self.part, self.matrix.T @ a) @ self.matrix.T)
 
 

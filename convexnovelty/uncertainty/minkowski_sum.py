@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
-from convexnovelty.uncertainty.algebra import Operator, alike, register
+from convexnovelty.uncertainty.algebra import Operator, adds, alike, hypotenuse, moved_above, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.composite import claimed_by_parts
 from convexnovelty.uncertainty.delage_ye import DelageYe
@@ -20,8 +20,6 @@ from convexnovelty.uncertainty.norm_ball import NormBall
 from convexnovelty.validation import Array
 
 __all__ = ["CovarianceSum", "MeanSum", "MomentSum", "PointSum"]
-
-ROUNDING = 1e-12  # share of the largest entry up to which an eigenvalue below zero is rounding
 
 
 class _Sum(Operator):
@@ -103,28 +101,26 @@ class CovarianceSum(_Sum, CovarianceSet):
 
         for part, other in self._ordered():
             if (added := other.added_deviation(a)) is not None:
-                found = worst_deviation(part, a)
-                # A deviation that was derived does not show that it is none below zero.
-                deviation = found.value if found.value.is_nonneg() else cp.pos(found.value)
-                return Counterpart(cp.norm(cp.hstack([deviation, added])), found.constraints)
+                return hypotenuse(worst_deviation(part, a), added)
         return None
 
-    def added_deviation(self, a: cp.Expression) -> cp.Expression | None:
+    @property
+    def states_deviation(self) -> bool:
+        """Where one of the parts states what it adds."""
+        return adds(self.first) or adds(self.second)
+
+    def added_deviation(self, a: cp.Expression) -> Counterpart | None:
         """The norm of what both parts add."""
-        both = [part.added_deviation(a) for part in (self.first, self.second)]
-        # One by one, since == of an expression is a constraint.
-        return None if any(one is None for one in both) else cp.norm(cp.hstack(both))
+        one, other = (part.added_deviation(a) for part in (self.first, self.second))
+        return None if one is None or other is None else hypotenuse(one, other)
 
     def worst_member(self, a: Array) -> Array | None:
         """A worst member of one part, displaced as that of the other is."""
         from convexnovelty.uncertainty.adversary import worst_member
 
         for part, other in self._ordered():
-            if other.added_deviation(cp.Constant(a)) is not None and (member := other.worst_member(a)) is not None:
-                more = member - self.center
-                # Within a sum a part that names no worst member has the adversary's, which may lie below the centre elsewhere.
-                if np.linalg.eigvalsh(more)[0] >= -ROUNDING * float(np.abs(member).max()):
-                    return np.asarray(worst_member(part, a) + more)
+            if (more := moved_above(other, a)) is not None:
+                return np.asarray(worst_member(part, a) + more)
         return None
 
     def _ordered(self) -> list[tuple[Any, Any]]:

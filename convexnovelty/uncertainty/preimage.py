@@ -197,6 +197,18 @@ class CovariancePreimage(_Preimage, CovarianceSet):
         """The part's at what the inverse makes of the direction."""
         return self._of_part("worst_deviation", a)
 
+    @property
+    def states_deviation(self) -> bool:
+        """For a matrix that is invertible within its range."""
+        return self._within is not None
+
+    def added_deviation(self, a: cp.Expression) -> Counterpart | cp.Expression | None:
+        """What the part adds at what the inverse makes of the direction."""
+        if self._within is None:
+            return None
+        part, _, back = self._within
+        return part.added_deviation(back.T @ a)
+
     def worst_member(self, a: Array) -> Array | None:
         """What the inverse makes of the part's worst member."""
         return self._worst(a)  # type: ignore[no-any-return]

@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from convexnovelty._lazy import cp
+from convexnovelty.covariances import own_root
 from convexnovelty.errors import InputError
 from convexnovelty.owned import read_only
-from convexnovelty.uncertainty.algebra import Operator, register
+from convexnovelty.uncertainty.algebra import ROUNDING, Operator, hypotenuse, register
 from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
 from convexnovelty.uncertainty.gelbrich_ball import GelbrichBall
 from convexnovelty.uncertainty.mean_metric_ellipsoid import MeanMetricEllipsoid
 from convexnovelty.uncertainty.norm_ball import NormBall
-from convexnovelty.validation import symmetric, vector
+from convexnovelty.validation import Array, symmetric, vector
 
 __all__ = ["CovarianceTranslation", "MeanTranslation", "MomentTranslation", "PointTranslation"]
 
@@ -98,12 +99,46 @@ class MeanTranslation(_LinearTranslation, MeanSet):
 
 @register("translation", CovarianceSet)
 class CovarianceTranslation(_Translation, CovarianceSet):
-    """Covariances that are a member and a fixed shift, ``part + shift``."""
+    r"""Covariances that are a member and a fixed shift, ``part + shift``.
+
+    A shift :math:`D` that is positive semidefinite leads out of the cone nowhere, so that :math:`\sup_S a'Sa` is that of the part
+    and :math:`a'Da`. Elsewhere the cone may decide, and the counterpart is derived.
+    """
+
+    def worst_deviation(self, a: cp.Expression) -> Counterpart | None:
+        """The part's, and the deviation of the shift."""
+        from convexnovelty.uncertainty.counterparts import worst_deviation
+
+        return None if self._root is None else hypotenuse(worst_deviation(self.part, a), cp.norm(self._root @ a))
+
+    @property
+    def states_deviation(self) -> bool:
+        """For a shift that leads out of the cone nowhere."""
+        return self._root is not None
+
+    def added_deviation(self, a: cp.Expression) -> Counterpart | None:
+        """What the part adds, and the deviation of the shift."""
+        added = None if self._root is None else self.part.added_deviation(a)
+        return None if added is None else hypotenuse(added, cp.norm(self._root @ a))
+
+    def worst_member(self, a: Array) -> Array | None:
+        """A worst member of the part, moved."""
+        from convexnovelty.uncertainty.adversary import worst_member
+
+        return None if self._root is None else np.asarray(worst_member(self.part, a) + self.shift[0])
+
+    @property
+    def _root(self) -> Array | None:
+        """A factor F of the shift F'F; None for one that has a negative eigenvalue."""
+        shift = self.shift[0]
+        F = own_root(shift)
+        size = np.sqrt(np.outer(np.diagonal(shift), np.diagonal(shift)).clip(0.0))
+        return F if (np.abs(F.T @ F - shift) <= ROUNDING * size).all() else None
 
     @classmethod
     def examples(cls, dimension: int = 3) -> list[UncertaintySet]:
-        """A set away from the centre."""
-        return [cls(FrobeniusBall(0.4), 0.2 * np.eye(dimension))]
+        """Sets away from the centre, on either side."""
+        return [cls(FrobeniusBall(0.4), D * np.eye(dimension)) for D in (0.2, -0.1)]
 
 
 @register("translation", MomentSet)

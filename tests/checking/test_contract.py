@@ -302,6 +302,28 @@ def test_a_program_that_no_solver_answers_as_it_is_written_is_not_checked(monkey
     assert rows[0].reason == "no solver shows the answer to the program as it is written"
 
 
+class Hyperbolic(sets.PointSet):
+    """Displacements by the sum of their hyperbolic cosines, which is flat at its least value."""
+
+    def membership(self, u):
+        d = u - self.center
+        return [cp.sum(cp.exp(d) + cp.exp(-d)) <= 2 * u.size + self.radius]
+
+
+def test_what_a_solver_leaves_of_a_size_of_zero_is_no_fault(monkeypatch):
+    """A root of its tolerance, as the membership is written; more than that fails, and so does any of it at another size."""
+
+    def row(radius):
+        return next(row for row in check_set(Hyperbolic(radius), dimension=2) if row.claim.endswith("same worst case"))
+
+    assert (row(0.0).verdict, row(0.2).verdict) == ("not checked", "pass")
+    assert row(0.0).reason == "a size of zero leaves a solver a root of its tolerance"
+    monkeypatch.setattr(
+        "convexnovelty.checking.contract.as_written", lambda centred, a: 0.03 * float(np.linalg.norm(a))
+    )
+    assert (row(0.0).verdict, row(0.2).verdict) == ("fail", "fail")
+
+
 def _raises(*given):
     raise ZeroDivisionError
 

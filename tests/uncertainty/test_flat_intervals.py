@@ -207,6 +207,7 @@ def test_a_nuclear_ball_beside_a_large_column_is_right_or_an_error(deviation, kn
             assert sets.evaluate_deviation(nuclear.centred(moments), a, "derived") == pytest.approx(right, rel=2e-6)
             assert sets.adversary(nuclear.centred(moments), a).value == pytest.approx(right, rel=2e-6)
         else:
+            assert sets.evaluate_deviation(nuclear.centred(moments), a) == pytest.approx(right, rel=1e-9)
             with pytest.raises(SolverError, match=r"radius is \de-\d+ of the largest variance.*SpectralBall"):
-                nuclear.centred(moments)
+                sets.evaluate_deviation(nuclear.centred(moments), a, "derived")
     assert sets.evaluate_deviation(sets.NuclearBall(0.06).centred(moments), a) == pytest.approx(right, rel=1e-9)

@@ -16,6 +16,7 @@ from convexnovelty.uncertainty import (
     FrobeniusBall,
     MeanSet,
     MomentSet,
+    PointSet,
     evaluate_deviation,
     evaluate_loss,
     evaluate_support,
@@ -235,3 +236,69 @@ class Near(MeanSet):
 def test_a_small_set_far_from_the_origin_is_no_point():
     right = RAW.mean @ ALONG + 0.05 * np.linalg.norm(ALONG * np.sqrt(RAW.variances))
     assert evaluate_support(Near(0.0).centred(RAW), ALONG) == pytest.approx(right, abs=1e-7)
+
+
+class InOwnDeviations(MeanSet):
+    """Means that move by a share of deviations of the covariance they come with, said by functions that have a domain."""
+
+    def __init__(self, radius: float, kind: str = "each") -> None:
+        super().__init__(radius)
+        self.kind = kind
+
+    def membership(self, m: Any, S: Any) -> list[Any]:
+        x, p = m - self.center, self.dimension
+        moved: Any = {
+            "each": lambda: sum(cp.quad_over_lin(x[i], S[i, i]) for i in range(p)),
+            "metric": lambda: cp.matrix_frac(x, S),
+            "geometric": lambda: sum(
+                cp.quad_over_lin(x[i], cp.geo_mean(cp.hstack([S[i, i], S[0, 0]]))) for i in range(p)
+            ),
+            "least": lambda: cp.quad_over_lin(x, cp.lambda_min(S)),
+            "shares": lambda: cp.sum(cp.kl_div(1 + x / np.sqrt(np.diagonal(self.covariance)), 1)),
+        }[self.kind]()
+        return [moved <= self.radius**2]
+
+
+class OwnVariances(CovarianceSet):
+    """Variances in proportion to the centre's, with what they have in common kept."""
+
+    def membership(self, S: Any) -> list[Any]:
+        variances = np.diagonal(self.center)
+        share = cp.diag(S) / variances
+        kept = S - cp.diag(cp.diag(S)) == self.center - np.diag(variances)
+        return [cp.sum(share + cp.inv_pos(share) - 2) <= self.radius, kept]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", ["each", "metric", "geometric", "least", "shares"])
+def test_no_function_is_asked_beyond_its_domain(kind):
+    """A variance less its own size is zero, or rounding: a square over it says nothing. Only the mean itself is left."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        mixed = rng.normal(size=(40, 3)) @ (np.eye(3) + 0.4 * rng.normal(size=(3, 3)))
+        moments, a = cn.Moments.estimate(mixed + rng.uniform(3, 6, 3)), rng.normal(size=3)
+        spread = FrobeniusBall(0.3)
+        right = moments.mean @ a + np.sqrt(a @ moments.covariance @ a + 0.3 * a @ a)
+        there = (InOwnDeviations(0.0, kind) * spread).centred(moments)
+        assert evaluate_loss(there, a, 1.0) == pytest.approx(right, abs=1e-7 * np.linalg.norm(a))
+        assert evaluate_deviation(OwnVariances(0.0).centred(moments), a) == pytest.approx(
+            np.sqrt(a @ moments.covariance @ a), rel=1e-9
+        )
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", ["inverse", "entropy", "ratio"])
+def test_displacements_that_a_step_takes_out_of_the_domain(kind):
+    class Shares(PointSet):
+        def membership(self, u: Any) -> list[Any]:
+            d, p = u - self.center, u.shape[0]
+            return {
+                "inverse": lambda: [cp.sum(cp.inv_pos(1 + d) + d) <= p + self.radius],
+                "entropy": lambda: [cp.sum(cp.entr((1 + d) / p)) >= np.log(p) - self.radius, cp.sum(d) == 0],
+                "ratio": lambda: [cp.quad_over_lin(d, 1 + d[0]) <= self.radius],
+            }[kind]()
+
+    for seed in range(5):
+        w, c = np.random.default_rng(seed).normal(size=(2, 3))
+        for length in (1.0, 40.0):
+            assert evaluate_support(Shares(0.0).centred(length * c), w) == pytest.approx(length * (w @ c), abs=1e-9)
