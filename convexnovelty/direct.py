@@ -18,10 +18,11 @@ from convexnovelty import solvers
 from convexnovelty.conic import ConicProgram, ConicSolution
 from convexnovelty.in_scale import InScale
 
-__all__ = ["attempts", "by_splitting", "is_large", "minimum", "splits"]
+__all__ = ["attempts", "by_splitting", "is_large", "minimum", "minimum_and_error", "splits"]
 
 PRECISE, TOLERATED = 1e-9, 1e-6  # residuals with which a search for better answers ends, and with which it fails
 IN_SCALE = 1e-4  # the same in the program's own scale, where a point that has nothing to do with the optimum has one
+DIGITS = 1e-7  # the same up to which a program is not asked in its own scale too
 VALUE = 1e-5  # what residuals may change of the value, as a share of it
 SPLITTING = 1e-9  # tolerance asked of SCS
 ACCEPTED = 2e-8  # largest relative residual with which its answer counts
@@ -55,13 +56,20 @@ def attempts(program: ConicProgram, tolerances: Sequence[float]) -> Iterator[Con
 
 
 def minimum(program: ConicProgram) -> float | None:
-    """The least value of a program, from the answer with the smallest residuals; None where none is small.
+    """The least value of a program, from the answer with the smallest residuals; None where none is small."""
+    found = minimum_and_error(program)
+    return None if found is None else found[0]
+
+
+def minimum_and_error(program: ConicProgram) -> tuple[float, float] | None:
+    """The same with what residuals may change of it.
 
     Residuals are looked at in the program's own scale too: a solver is content with any point of a program whose
     costs are smaller than its tolerance. And where units differ so much that no point has small residuals in both
     scales, one whose residuals are as small in the program's own will do if they are shown to change little of the value.
     """
-    best, error, in_scale = None, np.inf, InScale(program)
+    best: tuple[float, float] | None = None
+    error, in_scale = np.inf, InScale(program)
     for posed in (program, in_scale.scaled):
         for solution in attempts(posed, (1e-10, 1e-9, 1e-8)):
             if solution.status not in ("Solved", "AlmostSolved"):
@@ -69,17 +77,18 @@ def minimum(program: ConicProgram) -> float | None:
             x, z = (solution.x, solution.z) if posed is program else in_scale.unscaled(solution.x, solution.z)
             residual, beside = program.residuals(x, z).worst, in_scale.residuals(x, z).worst
             value = program.objective(x)
+            charged = program.value_error(x, z)
             if beside <= TOLERATED < residual:
                 # Relative to the value alone: one that is zero has no error in units of its own.
-                share = program.value_error(x, z) / abs(value) if value else np.inf
+                share = charged / abs(value) if value else np.inf
                 residual = min(residual, TOLERATED * share / VALUE)
             if residual <= TOLERATED and beside <= IN_SCALE and max(residual, beside) < error:
-                best, error = value, max(residual, beside)
+                best, error = (value, charged), max(residual, beside)
             if residual <= PRECISE and beside <= TOLERATED:
-                return value
-        if best is not None:
-            return best
-    return None
+                return value, charged
+        if best is not None and best[1] <= DIGITS * abs(best[0]):
+            break
+    return best
 
 
 def by_splitting(program: ConicProgram, iterations: int = 4_000) -> ConicSolution:

@@ -12,7 +12,7 @@ from convexnovelty import uncertainty as sets
 from convexnovelty._lazy import cp
 from convexnovelty.checking.report import Row
 from convexnovelty.conic import ConicProgram
-from convexnovelty.direct import minimum
+from convexnovelty.direct import minimum_and_error
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.tools import listed
@@ -71,8 +71,10 @@ def evaluator(centred: UncertaintySet) -> Evaluate:
     return lambda a, route: sets.evaluate_loss(centred, a, KAPPA, route)  # type: ignore[arg-type]
 
 
-def as_written(centred: UncertaintySet, a: Array) -> float:
+def as_written(centred: UncertaintySet, a: Array) -> tuple[float, float]:
     """The worst case over the constraints that the class returns, as CVXPY alone compiles them; NaN where it is not found.
+
+    And what residuals of the solver's point may change of it.
 
     The derived counterpart and the adversary share the arrays that a membership is compiled into, scaled and reduced to.
     """
@@ -98,9 +100,14 @@ def as_written(centred: UncertaintySet, a: Array) -> float:
     variance = centred.family == "covariance"
     size = (1e3 * unit_of(centred, a)) ** (2 if variance else 1)
     problem = cp.Problem(cp.Minimize(-objective / size), listed(constraints))
-    least = minimum(ConicProgram.from_problem(problem))
-    found = math.nan if least is None else -least * size
-    return math.sqrt(max(found, 0.0)) if variance else found
+    least = minimum_and_error(ConicProgram.from_problem(problem))
+    if least is None:
+        return math.nan, math.nan
+    found, error = -least[0] * size, least[1] * size
+    if not variance:
+        return found, error
+    deviation = math.sqrt(max(found, 0.0))
+    return deviation, math.sqrt(max(found, 0.0) + error) - deviation
 
 
 def value(centred: UncertaintySet, member: Any, a: Array) -> float:
