@@ -160,8 +160,12 @@ def _centre_alone(
     def either(step: Array) -> Array:
         return np.maximum(over(step), over(-step))
 
-    axes = np.array([_defined(axis, either) for axis in _axes(group, units).T]).T
-    spare, far = over(0.0 * axes[:, 0]), np.array([either(axis) for axis in axes.T])
+    steps = _axes(group, units)
+    spare = over(0.0 * steps[:, 0])
+    if not np.isfinite(spare).all():
+        return _Centre()
+    axes = np.array([_defined(step, either) for step in steps.T]).T
+    far = np.array([either(axis) for axis in axes.T])
     rounding = HELD * np.abs(far).max(axis=0)
     tight = spare >= -rounding
     if not tight.any() or (spare > rounding).any():
