@@ -31,15 +31,17 @@ def read_npz(source: Path, array: str | None, limit: Callable[[float], None]) ->
     with zipfile.ZipFile(source) as archive:
         limit(sum(info.file_size for info in archive.infolist()))
     with np.load(source, allow_pickle=False) as archive:
-        found = {}
+        found, unread = {}, {}
         for name in archive.files:
             try:
                 found[name] = archive[name]
             except ValueError as error:
-                if array == name:
-                    raise InputError(
-                        f"{source}: array {name!r} cannot be read ({error}); save it as numbers"
-                    ) from error
+                unread[name] = error
+    missed = array if array in unread else next(iter(unread), None) if not found else None
+    if missed is not None:
+        raise InputError(
+            f"{source}: array {missed!r} cannot be read ({unread[missed]}); save it as numbers"
+        ) from unread[missed]
     matrices = [name for name, item in found.items() if getattr(item, "ndim", 0) == 2]
     chosen = array or ("X" if "X" in matrices else matrices[0] if len(matrices) == 1 else None)
     if chosen is None or chosen not in matrices:
