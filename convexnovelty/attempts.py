@@ -117,12 +117,26 @@ class Attempts:
             if point is not None:
                 # Options of the user's own are all that is tried.
                 return self._sharper(solver, rung, point, attempts, timing) if len(rungs) > 1 else point
-            for variable in self.problem.variables():
-                # Nobody shall take what is left there for a solution, and NaN would stop the next compilation.
-                variable.save_value(None)
+            self._clear()
             if attempts[-1].status in (cp.INFEASIBLE, cp.UNBOUNDED) and not attempts[-1].doubtful:
                 break
         return None
+
+    def with_second_word(self, attempts: Sequence[Attempt]) -> Sequence[Attempt]:
+        """The attempts, and after another solver's claim without a proof those of the default one, which shows what it says."""
+        last = attempts[-1]
+        if not last.doubtful or last.solver == solvers.DEFAULT_SOLVER or self.problem.is_mixed_integer():
+            return attempts
+        more: list[Attempt] = []
+        if self.climb(self.rungs(solvers.DEFAULT_SOLVER), more, {}) is not None:
+            self._clear()
+            more[-1] = replace(more[-1], remark="it has an optimum")
+        return [*attempts, *more]
+
+    def _clear(self) -> None:
+        """Leave nothing in the variables that somebody could take for a solution, and no NaN, which would stop the next compilation."""
+        for variable in self.problem.variables():
+            variable.save_value(None)
 
     @property
     def share(self) -> float:

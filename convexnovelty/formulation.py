@@ -819,7 +819,7 @@ class Formulation:
         """The residuals of the first point that counts, or the error that says why there is none."""
         residuals = self._attempts.climb(rungs, attempts, timing)
         if residuals is None:
-            raise self._failure(attempts)
+            raise self._failure(self._attempts.with_second_word(attempts))
         used = {v.id for v in self.problem.variables()}
         for quantity in self._quantities.values():
             quantity.forget(used)
@@ -870,10 +870,11 @@ class Formulation:
         if last.status == cp.INFEASIBLE and (reason := self._asked(self._diagnose)) is not None:
             return reason
         # A claim without a proof counts only where nobody disagrees.
-        settled = not last.doubtful or all(a.status == last.status for a in attempts)
-        if not settled:
+        proved = last.status in (cp.INFEASIBLE, cp.UNBOUNDED) and not last.doubtful
+        claimed = any(a.doubtful for a in attempts)
+        if claimed and not proved and any(a.status != last.status for a in attempts):
             return SolverError(
-                f"{self.name}: no attempt ended with a solution or with a proof that there is none ({story})"
+                f"{self.name}: no attempt ended with a solution or with a proof that there is none ({story}); try another solver"
             )
         if last.status == cp.INFEASIBLE:
             return InfeasibleError(f"{self.name}: no point satisfies the constraints ({story})", last.status)

@@ -148,8 +148,31 @@ def test_a_claim_without_a_certificate_is_none_where_another_solver_disagrees(mo
     problem = cp.Problem(cp.Minimize(cp.norm(x)), [cp.sum(x) == 1])
     with pytest.raises(SolverError, match="infeasible, of which it shows no certificate"):
         Formulation(problem, {"x": x}).solve()
-    with pytest.raises(InfeasibleError, match="no point satisfies"):
+    with pytest.raises(SolverError, match="no attempt ended with a solution or with a proof that there is none"):
         Formulation(problem, {"x": x}).solve("SCS")
+
+
+@pytest.mark.parametrize(("right", "error"), [(1, SolverError), (-1, InfeasibleError)])
+def test_the_default_solver_is_asked_about_a_claim_without_a_certificate(monkeypatch, right, error):
+    """SCS says that there is no point, and shows nothing: Clarabel finds one, or proves that there is none."""
+
+    def solve(self, *positional, **named):
+        raw = HONEST(self, *positional, **named)
+        return (
+            raw
+            if hasattr(raw, "obj_val")
+            else {**raw, "info": {**raw["info"], "status": "infeasible", "status_val": -2}}
+        )
+
+    monkeypatch.setattr(SolvingChain, "solve_via_data", solve)
+    x = cp.Variable(2)
+    posed = Formulation(
+        cp.Problem(cp.Minimize(cp.norm(x)), [cp.sum(x) == 1, x[0] >= 0, cp.norm(x) <= 2 * right]), {"x": x}
+    )
+    said = "CLARABEL .*: it has an optimum" if right > 0 else "no point satisfies the constraints"
+    with pytest.raises(error, match=said):
+        posed.solve("SCS")
+    assert x.value is None
 
 
 def test_the_value_is_that_of_the_point_whatever_the_solver_reports(monkeypatch):
