@@ -163,6 +163,20 @@ class Part:
     share: float
 
 
+class _Letters(dict[str, cp.Expression]):
+    """The letters of a program by name. Raises InputError for one that it has not, which another form of it may have."""
+
+    def __init__(self, of: str, letters: Mapping[str, cp.Expression]) -> None:
+        super().__init__(letters)
+        self._of = of
+
+    def __missing__(self, name: Any) -> cp.Expression:
+        raise InputError(
+            f"{self._of}: there is no letter {name!r}; it has {', '.join(map(repr, self))}, and another form of the method "
+            "(form='primal', say) may have others"
+        )
+
+
 class Formulation:
     """A convex program with its meaning.
 
@@ -252,7 +266,7 @@ class Formulation:
     @property
     def variables(self) -> dict[str, cp.Expression]:
         """The paper's letters as CVXPY expressions in the user's units."""
-        return {name: quantity.expression for name, quantity in self._quantities.items()}
+        return _Letters(self.name, {name: quantity.expression for name, quantity in self._quantities.items()})
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -775,6 +789,8 @@ class Formulation:
         seconds, reading = time.perf_counter() - began, self._reading()
         if reading.settled:
             share, objective = 0.0, self._settle(reading.letters, attempts)
+        elif reading.vanishing and (found := self._vanished(reading.vanishing, objective)) is not None:
+            share, objective, reading = 0.0, found, self._reading()
         elif reading.separates and not options and not self._attempts.told:
             share = math.inf
         return self._solution(objective, reading, residuals, attempts[-1].solver, attempts, seconds, timing), share
@@ -835,6 +851,19 @@ class Formulation:
         if attempts[-1].remark:
             attempts[-1] = replace(attempts[-1], remark=f"{attempts[-1].remark}; {SETTLED}")
         return float(cast(Any, self.problem.objective.value))
+
+    def _vanished(self, names: Sequence[str], objective: float) -> float | None:
+        """The objective where letters are zero, which they are from then on; None where that breaks a constraint or is worse."""
+        letters = [self._quantities[name] for name in names if name in self._quantities]
+        before = [letter.value for letter in letters]
+        for letter in letters:
+            letter.assign(np.zeros_like(letter.value))
+        found = float(cast(Any, self.problem.objective.value))
+        if self._sign * found <= self._sign * objective and not any(map(violation, self.problem.constraints)):
+            return found
+        for letter, value in zip(letters, before, strict=True):
+            letter.assign(value)
+        return None
 
     def _solution(
         self,

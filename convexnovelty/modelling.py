@@ -447,8 +447,9 @@ def point_reading(
     scale = spread(scores, shares, apart=apart)
     squared = float(normal @ normal) if squared is None else squared
     if unit is not None and nothing_separated(squared, unit, 1.0) is not None:
-        # What a solver left of w is rounding: all points lie on one side, that of minus rho.
+        # What a solver left of w is rounding: all points lie on one side, that of minus rho, or on the plane where rho is rounding too.
         scores, normal, scale, shift = np.zeros_like(scores), np.zeros_like(normal), unit**2, 0.0
+        offset = 0.0 if abs(offset) <= TIE_TOLERANCE * scale else offset
     region = HalfSpace(normal, offset + shift, scale=scale)
     out = beyond_tie(scores, offset, region, rows) & (shares > 0)
     share, counted = float(shares[out].sum()), "at most " if most else ""
@@ -456,7 +457,7 @@ def point_reading(
         said = f"training points of {counted}{share:.6g} of the weight {outside}"
     else:
         said = f"{counted}{int(out.sum())} of {scores.size} training points {outside}"
-    return Reading(region, Guarantee(said, bound=share))
+    return Reading(region, Guarantee(said, bound=share), vanishing=() if unit is None else ("w", "rho", "xi"))
 
 
 def margin_reading(

@@ -21,7 +21,8 @@ class Reading:
     ``letters`` are those of the paper that can be read off a solution of the program: what is no variable of it, such as
     multipliers, and variables that are known better than the solver's point has them. They are ``settled`` where they are
     those of the optimum to rounding. ``separates`` says that the optimum is certain not to be zero, as it is where nothing is
-    separated alone: where residuals do not tell the value from zero, it has no digit then.
+    separated alone: where residuals do not tell the value from zero, it has no digit then. Letters that are ``vanishing`` are zero
+    where that satisfies every constraint and is no worse than the solver's point.
     """
 
     region: Region | None = None
@@ -30,6 +31,7 @@ class Reading:
     letters: Values = field(default_factory=dict)
     separates: bool = False
     settled: bool = False
+    vanishing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -623,3 +623,53 @@ def test_what_was_added_is_refused_where_it_does_not_fit():
     with pytest.raises(InputError, match="there is no nonsense here; known are "):
         problem.set(nonsense=1)
     assert problem.solve().objective == before
+
+
+def _mixed_labels(seed):
+    """Incomes, ages and answers of people who were labelled at random, so that no plane tells the labels apart."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(10, 40))
+    X = np.column_stack([rng.lognormal(10.5, 0.6, n).round(), rng.integers(18, 80, n), rng.random(n) < 0.4])
+    y = np.where(rng.random(n) < 0.6, 1, -1)
+    y[:2] = 1, -1
+    return X, y
+
+
+ADDED_AT_ZERO = {
+    "a price on columns": lambda posed: posed.plus(lambda v: 0.1 * cp.norm1(v["w"])),
+    "signs": lambda posed: posed.subject_to(lambda v: v["w"] >= 0),
+    "columns alike": lambda posed: posed.subject_to(lambda v: v["w"][0] == v["w"][1]),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("added", ADDED_AT_ZERO)
+def test_where_nothing_is_separated_plane_values_and_verdicts_are_one(added):
+    """w = 0 costs nothing, so that no optimum is above zero; what a solver leaves of w in raw columns is not another plane."""
+    for seed in range(12):
+        X, y = _mixed_labels(seed)
+        solution = ADDED_AT_ZERO[added](cn.negative_data(cn.LinearFeatures(X), y, 0.2, "primal")).solve()
+        assert solution.objective <= 0.0
+        values, region = solution.values, solution.region
+        decisions = region.decision_values(X)
+        assert decisions == pytest.approx(X @ values["w"] - values["rho"], abs=1e-6 * max(1.0, abs(solution.objective)))
+        assert (region.contains(X) == (decisions >= -(region.tie + region.rounding(X)))).all()
+        if solution.objective == 0.0:
+            assert not values["w"].any() and not decisions.any() and region.contains(X).all()
+
+
+def test_a_plane_that_has_to_be_one_stays_where_it_separates_nothing():
+    """A constraint that excludes w = 0 keeps the solver's point, whatever it costs."""
+    X, y = _mixed_labels(3)
+    posed = cn.negative_data(cn.LinearFeatures(X), y, 0.2, "primal").subject_to(lambda v: v["w"][2] >= 2.0)
+    solution = posed.solve()
+    assert solution.objective > 0.0
+    assert solution.values["w"][2] >= 2.0 - 1e-6
+
+
+def test_a_letter_of_another_form_is_named():
+    posed = cn.one_class_svm(cn.LinearFeatures(np.arange(1.0, 7.0)[:, None]), 0.3)
+    with pytest.raises(
+        InputError, match=r"one_class_svm \(dual\): there is no letter 'w'; it has 'alpha'.*form='primal'"
+    ):
+        posed.plus(lambda v: cp.norm1(v["w"]))
