@@ -163,7 +163,7 @@ class Part:
     share: float
 
 
-class _Letters(dict[str, cp.Expression]):
+class _Letters(dict[str, Any]):
     """The letters of a program by name. Raises InputError for one that it has not, which another form of it may have."""
 
     def __init__(self, of: str, letters: Mapping[str, cp.Expression]) -> None:
