@@ -854,15 +854,15 @@ class Formulation:
 
     def _vanished(self, names: Sequence[str], objective: float) -> float | None:
         """The objective where letters are zero, which they are from then on; None where that breaks a constraint or is worse."""
-        letters = [self._quantities[name] for name in names if name in self._quantities]
-        before = [letter.value for letter in letters]
-        for letter in letters:
-            letter.assign(np.zeros_like(letter.value))
+        before = {variable: variable.value for variable in self.problem.variables()}
+        for name in names:
+            if name in self._quantities:
+                self._quantities[name].assign(np.zeros_like(self._quantities[name].value))
         found = float(cast(Any, self.problem.objective.value))
         if self._sign * found <= self._sign * objective and not any(map(violation, self.problem.constraints)):
             return found
-        for letter, value in zip(letters, before, strict=True):
-            letter.assign(value)
+        for variable, value in before.items():
+            variable.save_value(value)
         return None
 
     def _solution(
