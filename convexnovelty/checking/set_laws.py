@@ -23,9 +23,9 @@ from convexnovelty.checking.gaps import largest, shortfall
 from convexnovelty.checking.report import Row
 from convexnovelty.checking.set_values import KAPPA, around, distance, evaluator, joint, law_row, unit_of
 from convexnovelty.errors import ConvexNoveltyError, EmptySetError, InputError, RecompilationError
+from convexnovelty.membership import as_counterpart
 from convexnovelty.moments import Moments
 from convexnovelty.uncertainty import Adversary, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
-from convexnovelty.uncertainty.base import as_counterpart
 from convexnovelty.uncertainty.composite import Composite
 from convexnovelty.uncertainty.constructed import signature_of
 from convexnovelty.uncertainty.counterparts import evaluate

@@ -19,15 +19,8 @@ import numpy as np
 
 from convexnovelty._lazy import cp
 from convexnovelty.errors import InputError
-from convexnovelty.uncertainty.base import (
-    Counterpart,
-    CovarianceSet,
-    MeanSet,
-    MomentSet,
-    PointSet,
-    UncertaintySet,
-    as_counterpart,
-)
+from convexnovelty.membership import Counterpart, as_counterpart
+from convexnovelty.uncertainty.base import CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.composite import Composite, placed
 from convexnovelty.validation import Array, vector
 

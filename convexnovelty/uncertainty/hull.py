@@ -9,16 +9,9 @@ import numpy as np
 from convexnovelty._lazy import cp
 from convexnovelty.cones import svec_map
 from convexnovelty.errors import InputError
+from convexnovelty.membership import as_counterpart
 from convexnovelty.uncertainty.algebra import Operator, alike, register
-from convexnovelty.uncertainty.base import (
-    Counterpart,
-    CovarianceSet,
-    MeanSet,
-    MomentSet,
-    PointSet,
-    UncertaintySet,
-    as_counterpart,
-)
+from convexnovelty.uncertainty.base import Counterpart, CovarianceSet, MeanSet, MomentSet, PointSet, UncertaintySet
 from convexnovelty.uncertainty.composite import claimed_by_parts
 from convexnovelty.uncertainty.delage_ye import DelageYe
 from convexnovelty.uncertainty.frobenius_ball import FrobeniusBall
